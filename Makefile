@@ -1,0 +1,43 @@
+# Two commands do everything on a fresh machine: `make run` and `make test`.
+# Each target sets up .venv when pyproject.toml changed, and is quick otherwise.
+
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+READY  := $(VENV)/.ready
+JOBS   ?= auto
+
+.PHONY: run test check bench interop format clean
+
+run: $(READY)                    ## show the log tool at work on a small log (the broker comes with its own issue)
+	@$(BIN)/python examples/log_tour.py
+
+test: check                      ## everything a change must pass
+	@$(BIN)/python -m pytest -n $(JOBS) -q -m "not interop"
+
+check: $(READY)                  ## style, types, architecture
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+	@$(BIN)/mypy
+	@$(BIN)/lint-imports --no-cache
+	@$(BIN)/python -m pytest -q -p no:randomly tests/test_tidy.py
+
+bench: $(READY)                  ## ratios against the raw system calls, measured in the same run
+	@$(BIN)/python -m benchmarks
+
+interop: $(READY)                ## Apache Kafka itself as referee; needs Maven and Java, fails without them
+	@$(BIN)/python -m pytest -q -m interop -p no:randomly tests/interop
+
+format: $(READY)
+	@$(BIN)/ruff check --fix -q . ; $(BIN)/ruff format -q .
+
+clean:
+	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .interop
+
+# The editable install also builds the optional compiled module where there is a C compiler.
+$(READY): pyproject.toml setup.py $(wildcard src/strandline/records/*.c)
+	@echo "setting up $(VENV) (once; a minute or so)"
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Strandline needs Python 3.11 or newer; set PYTHON=python3.x")'
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[dev]"
+	@touch $(READY)
