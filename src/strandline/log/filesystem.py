@@ -1,0 +1,229 @@
+"""Every file the log touches, behind one small interface.
+
+`RealFileSystem` is the operating system. `strandline.simulation.disk.SimulatedDisk` is its twin: a page cache over a
+durable image that loses any subset of what was not synced, and can fail the next call. Nothing else in `log` may open,
+rename or sync a file, so that every crash can be played.
+
+Durability has three separate steps, as on a real disk: `File.sync` makes the bytes of a file survive,
+`FileSystem.sync_directory` makes names survive (creation, rename, removal), and neither does the other's work.
+`replace_durably` is the only way a small file is rewritten: aside, sync, rename, sync the folder.
+"""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import mmap
+import os
+import shutil
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+Buffer = bytes | bytearray | memoryview
+
+
+class MappedBytes(Protocol):
+    """What `mmap.mmap` offers of an index: fixed size, writable in place, a target for `struct.pack_into`."""
+
+    def __len__(self) -> int: ...
+    def __getitem__(self, key: Any, /) -> Any: ...
+    def __setitem__(self, key: Any, value: Any, /) -> None: ...
+    def __buffer__(self, flags: int, /) -> memoryview: ...
+
+
+class File(Protocol):
+    """An open file. Appends go to its end; reads and overwrites name their position."""
+
+    def fileno(self) -> int:
+        """The descriptor, for sendfile. A simulated file has none and raises `OSError`."""
+        ...
+
+    def size(self) -> int: ...
+    def append(self, buffers: Sequence[Buffer]) -> int:
+        """Write all of `buffers` at the end in one go; returns the byte count. A short write is an `OSError`."""
+        ...
+
+    def read(self, position: int, length: int) -> bytes:
+        """Up to `length` bytes; fewer only at the end of the file."""
+        ...
+
+    def write(self, position: int, data: Buffer) -> None: ...
+    def truncate(self, size: int) -> None:
+        """Cut, or extend with zeros (a sparse hole)."""
+        ...
+
+    def sync(self) -> None: ...
+    def map(self, length: int) -> MappedBytes:
+        """The first `length` bytes, writable and shared with the file. `length` must not exceed its size."""
+        ...
+
+    def close(self) -> None: ...
+
+
+class FileSystem(Protocol):
+    def open(self, path: str, *, create: bool = False, writable: bool = True) -> File: ...
+    def exists(self, path: str) -> bool: ...
+    def size(self, path: str) -> int: ...
+    def names(self, directory: str) -> list[str]:
+        """Names in a directory, sorted."""
+        ...
+
+    def sizes(self, directory: str) -> dict[str, int]:
+        """Regular files of a directory with their sizes, sorted by name."""
+        ...
+
+    def is_directory(self, path: str) -> bool: ...
+    def make_directories(self, path: str) -> None: ...
+    def rename(self, source: str, target: str) -> None:
+        """Atomic; replaces `target`."""
+        ...
+
+    def remove(self, path: str) -> None: ...
+    def remove_tree(self, path: str) -> None: ...
+    def sync_directory(self, path: str) -> None: ...
+    def modified_ms(self, path: str) -> int: ...
+    def lock(self, path: str) -> File | None:
+        """Take an exclusive lock on the file (created if need be); None while another process holds it."""
+        ...
+
+
+class RealFile:
+    """The descriptor's own position is kept at the end of the file. Not O_APPEND: with it Linux appends on pwrite too."""
+
+    __slots__ = ("_descriptor", "path")
+
+    def __init__(self, path: str, descriptor: int) -> None:
+        self.path = path
+        self._descriptor = descriptor
+        os.lseek(descriptor, 0, os.SEEK_END)
+
+    def fileno(self) -> int:
+        return self._descriptor
+
+    def size(self) -> int:
+        return os.fstat(self._descriptor).st_size
+
+    def append(self, buffers: Sequence[Buffer]) -> int:
+        written = os.writev(self._descriptor, buffers)
+        expected = sum(map(len, buffers)) if len(buffers) != 1 else len(buffers[0])
+        while written < expected:
+            written += self._append_rest(buffers, written)
+        return expected
+
+    def _append_rest(self, buffers: Sequence[Buffer], written: int) -> int:
+        """What a short write left. The next call says why (disk full), or goes on (more than 1,024 buffers)."""
+        rest = []
+        for buffer in buffers:
+            if written < len(buffer):
+                rest.append(memoryview(buffer)[written:])
+            written = max(0, written - len(buffer))
+        more = os.writev(self._descriptor, rest[:IOV_MAX])
+        if more == 0:
+            raise OSError(errno.ENOSPC, "write made no progress", self.path)
+        return more
+
+    def read(self, position: int, length: int) -> bytes:
+        return os.pread(self._descriptor, length, position)
+
+    def write(self, position: int, data: Buffer) -> None:
+        view = memoryview(data)
+        while view:
+            count = os.pwrite(self._descriptor, view, position)
+            view, position = view[count:], position + count
+
+    def truncate(self, size: int) -> None:
+        os.ftruncate(self._descriptor, size)
+        os.lseek(self._descriptor, size, os.SEEK_SET)
+
+    def sync(self) -> None:
+        os.fsync(self._descriptor)
+
+    def map(self, length: int) -> mmap.mmap:
+        return mmap.mmap(self._descriptor, length)
+
+    def close(self) -> None:
+        if self._descriptor >= 0:
+            os.close(self._descriptor)
+            self._descriptor = -1
+
+
+IOV_MAX = os.sysconf("SC_IOV_MAX")
+
+
+class RealFileSystem:
+    def open(self, path: str, *, create: bool = False, writable: bool = True) -> RealFile:
+        flags = os.O_RDWR if writable else os.O_RDONLY
+        return RealFile(path, os.open(path, flags | os.O_CLOEXEC | (os.O_CREAT if create else 0), 0o644))
+
+    def exists(self, path: str) -> bool:
+        return os.path.exists(path)
+
+    def size(self, path: str) -> int:
+        return os.stat(path).st_size
+
+    def names(self, directory: str) -> list[str]:
+        return sorted(os.listdir(directory))
+
+    def sizes(self, directory: str) -> dict[str, int]:
+        with os.scandir(directory) as entries:
+            found = {entry.name: entry.stat().st_size for entry in entries if entry.is_file()}
+        return dict(sorted(found.items()))
+
+    def is_directory(self, path: str) -> bool:
+        return os.path.isdir(path)
+
+    def make_directories(self, path: str) -> None:
+        os.makedirs(path, exist_ok=True)
+
+    def rename(self, source: str, target: str) -> None:
+        os.replace(source, target)
+
+    def remove(self, path: str) -> None:
+        os.remove(path)
+
+    def remove_tree(self, path: str) -> None:
+        shutil.rmtree(path)
+
+    def sync_directory(self, path: str) -> None:
+        descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+    def modified_ms(self, path: str) -> int:
+        return os.stat(path).st_mtime_ns // 1_000_000
+
+    def lock(self, path: str) -> RealFile | None:
+        file = self.open(path, create=True)
+        try:
+            # flock for a second opener in this process, lockf for other processes, a JVM Kafka among them.
+            fcntl.flock(file.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.lockf(file.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            file.close()
+            return None
+        return file
+
+
+def read_whole(filesystem: FileSystem, path: str) -> bytes:
+    """A small file. Not for segments."""
+    file = filesystem.open(path, writable=False)
+    try:
+        return file.read(0, file.size())
+    finally:
+        file.close()
+
+
+def replace_durably(filesystem: FileSystem, path: str, data: Buffer) -> None:
+    """Rewrite a small file so that a crash leaves the old bytes or the new, never a mixture (KAFKA-9892, 15312, 16541)."""
+    aside = path + ".tmp"
+    file = filesystem.open(aside, create=True)
+    try:
+        file.truncate(0)
+        file.append([data])
+        file.sync()
+    finally:
+        file.close()
+    filesystem.rename(aside, path)
+    filesystem.sync_directory(os.path.dirname(path))

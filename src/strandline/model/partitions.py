@@ -1,0 +1,52 @@
+"""Topic partitions and the folders that hold them.
+
+A partition lives in `<topic>-<partition>`; a partition being deleted in `<topic>-<partition>.<32 hex digits>-delete`,
+one being moved between log directories in `<topic>-<partition>.<32 hex digits>-future`.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+from strandline.model.failures import ErrorCode, Refused
+
+TOPIC_NAME_LENGTH_MAX = 249
+FOLDER_NAME_LENGTH_MAX = 255
+LEGAL_TOPIC_NAME = re.compile(r"[a-zA-Z0-9._-]+")
+PARTITION_FOLDER = re.compile(r"(?P<topic>[a-zA-Z0-9._-]+)-(?P<partition>0|[1-9][0-9]*)")
+DELETED_FOLDER = re.compile(r"(?P<name>\S+)-(?P<partition>\S+)\.(?P<token>[0-9a-f]{32})-delete")
+FUTURE_FOLDER = re.compile(r"(?P<name>\S+)-(?P<partition>\S+)\.(?P<token>[0-9a-f]{32})-future")
+
+
+class TopicPartition(NamedTuple):
+    topic: str
+    partition: int
+
+    def __str__(self) -> str:
+        return f"{self.topic}-{self.partition}"
+
+
+def check_topic_name(topic: str) -> None:
+    """Refuse what could not be a folder name, or would leave the data directory (`../x`)."""
+    if (
+        topic in ("", ".", "..")
+        or len(topic) > TOPIC_NAME_LENGTH_MAX
+        or not LEGAL_TOPIC_NAME.fullmatch(topic)
+    ):
+        raise Refused(
+            ErrorCode.INVALID_TOPIC_EXCEPTION,
+            f"{topic[:80]!r} is not a topic name: use 1 to {TOPIC_NAME_LENGTH_MAX} of a-z A-Z 0-9 . _ -",
+        )
+
+
+def parse_partition_folder(name: str) -> TopicPartition | None:
+    """The partition whose folder has this name, or None where the folder is not a partition's."""
+    match = PARTITION_FOLDER.fullmatch(name)
+    return TopicPartition(match["topic"], int(match["partition"])) if match else None
+
+
+def deleted_folder(partition: TopicPartition, token: str) -> str:
+    """Where a partition goes on removal. Long topic names are cut so that the name stays legal, as Kafka does."""
+    suffix = f"-{partition.partition}.{token}-delete"
+    return partition.topic[: FOLDER_NAME_LENGTH_MAX - len(suffix)] + suffix

@@ -1,0 +1,1 @@
+"""Record batches as bytes: read, edited in place, walked, built, compressed. No IO, no clock."""
