@@ -1,8 +1,8 @@
 /* The compiled twin of strandline.records.walk.walk_records_pure: same columns, same refusals, no explanation.
  *
- * All positions are kept as Py_ssize_t within [0, size]; a length is compared with what is left before it is added, so that
- * nothing overflows and nothing outside the section is read, whatever the bytes say. The buffers stay pinned by their
- * Py_buffer views while the interpreter lock is held throughout.
+ * All positions are kept as Py_ssize_t within [0, size]; a length is compared with what is left before it is
+ * added, so that nothing overflows and nothing outside the section is read, whatever the bytes say. The buffers
+ * stay pinned by their Py_buffer views.
  */
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
@@ -120,7 +120,7 @@ static PyObject *walk_records(PyObject *Py_UNUSED(module), PyObject *arguments)
 }
 
 static PyMethodDef methods[] = {
-    {"walk_records", walk_records, METH_VARARGS, "walk_records(section, count, columns) -> whether the section is sound"},
+    {"walk_records", walk_records, METH_VARARGS, "walk_records(section, count, columns) -> is the section sound"},
     {NULL, NULL, 0, NULL},
 };
 

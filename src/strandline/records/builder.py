@@ -50,10 +50,10 @@ def build_batch(
     is_transactional: bool = False,
     is_control: bool = False,
 ) -> bytearray:
-    """A batch of these records. What is not given comes from them: the offsets and timestamps of the first and last.
+    """A batch of these records. Offsets and timestamps that are not given come from them.
 
-    With no records it is the empty batch that compaction leaves to keep a producer's last sequence: `base_offset` and
-    `last_offset` must be given, nothing is compressed, and there is no delete horizon.
+    With no records it is the empty batch that compaction leaves to keep a producer's last sequence:
+    `base_offset` and `last_offset` must be given, nothing is compressed, and there is no delete horizon.
     """
     records = records if isinstance(records, list | tuple) else list(records)
     if not records:

@@ -3,14 +3,15 @@
 What each codec looks like inside a batch:
 
     gzip    RFC 1952 members
-    snappy  snappy-java's stream ("xerial"): 82 'SNAPPY' 00, int32 version, int32 compatible version, then blocks of
-            int32 length + raw snappy. Some clients write one raw snappy block with no frame around it; both are read.
+    snappy  snappy-java's stream ("xerial"): 82 'SNAPPY' 00, int32 version, int32 compatible version, then
+            blocks of int32 length + raw snappy. Some clients write one raw block with no frame around it;
+            both are read
     lz4     LZ4 frames of independent blocks of 64 KiB: Kafka's reader accepts no linked blocks
     zstd    zstd frames
 
-A few bytes can ask for gigabytes. So every decompression has a bound, and more output than that is `CorruptData`: no
-decoder here allocates by a declared size that has not been compared with the bound first. The libraries are imported when
-a codec is first met; their exceptions never leave this module.
+A few bytes can ask for gigabytes. So every decompression has a bound, and more output than that is
+`CorruptData`: no decoder here allocates by a declared size that has not been compared with the bound first.
+The libraries are imported when a codec is first met; their exceptions never leave this module.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from struct import Struct
 from strandline.model.failures import CorruptData
 from strandline.records.batch import CODEC_MASK, Buffer
 
-# Above any batch a topic should hold (`max.message.bytes` is 1 MiB by default), below what hurts a small machine.
+# Far above what a batch should hold (`max.message.bytes` is 1 MiB by default), below what hurts a machine.
 DECOMPRESSED_BYTES_MAX = 256 * 2**20
 
 PIECE_BYTES = 64 * 1024
@@ -77,7 +78,7 @@ def compress(codec: Codec, data: Buffer, level: int | None = None) -> bytes:
 
 
 def decompress(codec: Codec, data: Buffer, max_bytes: int = DECOMPRESSED_BYTES_MAX) -> bytes:
-    """What was compressed; all frames of it, where there are several. Garbage, a cut, or too much is `CorruptData`."""
+    """What was compressed, all frames of it. Garbage, a cut, or more than `max_bytes` is `CorruptData`."""
     if codec is Codec.NONE:
         _check_bound(codec, len(data), max_bytes)
         return bytes(data)

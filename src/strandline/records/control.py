@@ -55,7 +55,7 @@ def build_marker(
 
 
 def read_marker(batch: Buffer) -> EndTransactionMarker | None:
-    """What a control batch ends, or None where it is no transaction's end. An emptied batch says nothing either."""
+    """How a transaction ended, or None: a leader change, a type we do not know, a batch that was emptied."""
     head = read_head(batch)
     if head.magic != MAGIC_V2 or not head.is_control:
         raise CorruptData(f"batch at offset {head.base_offset} is not a control batch")

@@ -1,4 +1,4 @@
-"""The head of a batch of any format. Only v2 has a head as such; for older messages one is made up from what they say."""
+"""The head of a batch of any format. Only v2 has one as such; older messages get one made up for them."""
 
 from __future__ import annotations
 

@@ -10,13 +10,13 @@
                  4  key length, negative for null; key
                  4  value length, negative for null; value
 
-There are no batches: each message stands alone, and a compressed set is the value of one more message, its wrapper. The
-wrapper has the offset of its last inner message and, in v1, the largest timestamp. Inner offsets are absolute in v0; in v1
-they count from the first (KIP-31), so that the broker need not recompress to assign offsets: absolute = wrapper's offset -
-last inner offset + inner offset. Where a v1 wrapper has log append time, all its messages have the wrapper's timestamp.
-Wrappers do not nest.
+There are no batches: each message stands alone, and a compressed set is the value of one more message, its
+wrapper. The wrapper has the offset of its last inner message and, in v1, the largest timestamp. Inner offsets
+are absolute in v0; in v1 they count from the first (KIP-31), so that the broker need not recompress to assign
+offsets: absolute = wrapper's offset - last inner offset + inner offset. Where a v1 wrapper has log append time,
+all its messages have the wrapper's timestamp. Wrappers do not nest.
 
-To the rest of the code a message, or a wrapper with all that is in it, is a batch, and gets a `BatchHead` made up for it.
+To the rest of the code a message, or a wrapper with all that is in it, is a batch, with a `BatchHead` made up.
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ from zlib import crc32
 from strandline.model.failures import CorruptData, check
 from strandline.records.batch import (
     CODEC_MASK,
+    CRC,
     LENGTH_END,
     LOG_APPEND_TIME,
     MAGIC_POSITION,
@@ -72,7 +73,7 @@ class Message(NamedTuple):
 
 
 def read_legacy_head(message: Buffer, max_bytes: int = DECOMPRESSED_BYTES_MAX) -> BatchHead:
-    """A head made up for one whole message. That of a wrapper needs its first inner offset, hence decompression."""
+    """A head for one whole message. That of a wrapper has its first inner offset, hence decompression."""
     return _head_from(_read_message(message), max_bytes)
 
 
@@ -89,8 +90,8 @@ def up_convert(
 ) -> list[bytearray]:
     """The same records as v2 batches. They keep their offsets, or are numbered from `base_offset` on.
 
-    A wrapper becomes one batch of its codec; messages that follow one another uncompressed become one batch as long as
-    they agree on the timestamp type. CRCs are checked, because what they cover is gone afterwards.
+    A wrapper becomes one batch of its codec; messages that follow one another uncompressed become one batch
+    as long as they agree on the timestamp type. CRCs are checked: what they cover is gone afterwards.
     """
     messages = [_read_verified(message) for message in split_batches(message_set)]
     next_offset = base_offset
@@ -267,5 +268,5 @@ def _encode_message(
         message += LENGTH.pack(NULL_LENGTH if field is None else len(field))
         message += field or b""
     MESSAGE_HEAD.pack_into(message, 0, offset, len(message) - LENGTH_END, 0, magic, attributes)
-    Struct(">I").pack_into(message, CRC_POSITION, crc32(memoryview(message)[MAGIC_POSITION:]))
+    CRC.pack_into(message, CRC_POSITION, crc32(memoryview(message)[MAGIC_POSITION:]))
     return message

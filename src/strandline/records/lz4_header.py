@@ -1,9 +1,10 @@
 """The header checksum of an LZ4 frame, and how Kafka once got it wrong.
 
-    frame header  04 22 4D 18, flags, block descriptor, [8 bytes content size], [4 bytes dictionary id], checksum
+    magic 04 22 4D 18, flags, block descriptor, [8 bytes content size], [4 bytes dictionary id], checksum
 
-The checksum is the second byte of the xxHash32 of what lies between the magic and it. Kafka's first writer began the hash
-at the magic; messages of format v0 carry that wrong byte to this day, as their readers expect (KAFKA-3160).
+The checksum is the second byte of the xxHash32 of what lies between the magic and it. Kafka's first writer
+began the hash at the magic; messages of format v0 carry that wrong byte to this day, and their readers expect
+it (KAFKA-3160).
 """
 
 from __future__ import annotations

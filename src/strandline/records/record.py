@@ -1,7 +1,7 @@
 """The records of a batch, one by one, whatever its format and codec.
 
-Only readers that must see records come here (consumers of our own, compaction, the dump); the broker's own path
-stops at the head. Nothing here checks the CRC: `records.heads.verified_head_of` does.
+Only readers that must see records come here (compaction, look-ups by timestamp, the dump); the broker's own
+path stops at the head. Nothing here checks the CRC: `records.heads.verified_head_of` does.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class Record(NamedTuple):
 
 
 def read_records(batch: Buffer, max_bytes: int = DECOMPRESSED_BYTES_MAX) -> Iterator[Record]:
-    """The records of one whole batch of any format. The section is read when the first record is asked for."""
+    """The records of one whole batch of any format; nothing is decompressed before the first is asked for."""
     if magic_of(batch) == MAGIC_V2:
         return _read_records_v2(batch, max_bytes)
     # Here, because `legacy` builds on this module.
@@ -38,7 +38,7 @@ def read_records(batch: Buffer, max_bytes: int = DECOMPRESSED_BYTES_MAX) -> Iter
 
 
 def records_section(batch: Buffer, max_bytes: int = DECOMPRESSED_BYTES_MAX) -> bytes | memoryview:
-    """The decompressed records of one whole v2 batch, for `walk_records`; a view where they are not compressed."""
+    """The records of one whole v2 batch, decompressed, for `walk_records`; a view where there is no codec."""
     return _section(_whole_head(batch), batch, max_bytes)
 
 

@@ -10,9 +10,9 @@
     header   varint   key length; key
              varint   value length, negative for null; value
 
-The answer is one flat array with ten numbers per record (the columns below): integers only, so that compaction or a
-look-up by timestamp touches just the records it wants. `walk_records` is the compiled twin where there is one; the pure
-twin explains every refusal, and a test holds the two equal.
+The answer is one flat array with ten numbers per record (the columns below): integers only, so that compaction
+or a look-up by timestamp touches just the records it wants. `walk_records` is the compiled twin where there is
+one; the pure twin explains every refusal, and a test holds the two equal.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from array import array
 
 from strandline.model.failures import CorruptData, check
 from strandline.records.batch import Buffer
-from strandline.records.varint import decode_varint, decode_varlong
+from strandline.records.varint import LONG_BITS, decode_varint
 
 try:
     from strandline.records import _walk
@@ -99,7 +99,7 @@ def _walk_record(data: bytes, start: int, columns: array[int]) -> int:
         timestamp_delta = (timestamp_delta >> 1) ^ -(timestamp_delta & 1)
         position += 1
     else:
-        timestamp_delta, position = decode_varlong(data, position)
+        timestamp_delta, position = decode_varint(data, position, LONG_BITS)
 
     offset_delta = data[position]
     if offset_delta < 0x80:

@@ -1,11 +1,12 @@
 """zstd data, decompressed frame by frame within a bound (RFC 8878).
 
     frame  magic 28 B5 2F FD, header (2 to 14 bytes), blocks, 4 bytes of checksum if the header says so
-    block  3 bytes, little endian: bit 0 last block, bits 1-2 type (0 raw, 1 run of one byte, 2 compressed), then the size
+    block  3 bytes, little endian: bit 0 last block, bits 1-2 type (0 raw, 1 run of one byte, 2 compressed),
+           then the size
 
-The library decompresses one frame into a buffer of a given size. Kafka's producers write frames without a content size, and
-a hostile frame can state any; so the block headers are walked first. They give the frame's end, which shows a cut,
-and an upper limit of its output, because no block holds more than 128 KiB.
+The library decompresses one frame into a buffer of a given size. Kafka's producers write frames without a
+content size, and a hostile frame can state any; so the block headers are walked first. They give the frame's
+end, which shows a cut, and an upper limit of its output, because no block holds more than 128 KiB.
 """
 
 from __future__ import annotations
