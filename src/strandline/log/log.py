@@ -17,7 +17,7 @@ first `OSError` on, the log refuses everything with `StorageFailed` until it is 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from crc32c import crc32c
@@ -90,6 +90,7 @@ class Log:
         self.deletions = Deletions(filesystem)
         self.last_flush_ms = now_ms
         self.failure: OSError | None = None
+        self.offsets_lowered: Callable[[], None] = _nothing  # the log directory writes its checkpoints here
         self._latest_epoch = -1 if epochs.latest_epoch is None else epochs.latest_epoch
         self._has_new_names = True
         self._unflushed_snapshots: list[str] = []
@@ -350,7 +351,8 @@ class Log:
         return True
 
     def _truncate_to(self, offset: int, now_ms: int) -> None:
-        # Epochs first: an epoch that begins beyond the end of the log after a crash would be a lie.
+        self._lower_offsets(offset)
+        # Epochs before bytes: an epoch that begins beyond the end of the log after a crash would be a lie.
         if self.epochs.truncate_from_end(offset):
             self.save_epochs()
         gone = [segment for segment in self.segments.all() if segment.base_offset > offset]
@@ -360,15 +362,21 @@ class Log:
             self.deletions.schedule(segment, now_ms + self.settings.file_delete_delay_ms)
         kept.truncate_to(offset)
         self.log_end_offset = offset
-        self.recovery_point = min(self.recovery_point, offset)
-        self.log_start_offset = min(self.log_start_offset, offset)
         self.snapshots.remove_above(offset)
         replay.rebuild_producers(self.segments, self.producers, self.snapshots, self.log_start_offset, offset, now_ms)
+
+    def _lower_offsets(self, offset: int) -> None:
+        """Checkpoints that promise more than the log will hold must be rewritten before it is cut."""
+        if offset < max(self.recovery_point, self.log_start_offset):
+            self.recovery_point = min(self.recovery_point, offset)
+            self.log_start_offset = min(self.log_start_offset, offset)
+            self.offsets_lowered()
 
     def truncate_fully_and_start_at(self, offset: int, *, now_ms: int) -> None:
         """Empty the log; the next record gets `offset`. A follower whose leader has no older data does this."""
         self.check_usable()
         try:
+            self._lower_offsets(offset)
             gone = self.segments.all()
             for segment in reversed(gone):
                 self.deletions.schedule(segment, now_ms + self.settings.file_delete_delay_ms)
@@ -450,6 +458,10 @@ class Log:
 
     def __str__(self) -> str:
         return f"{self.partition} [{self.log_start_offset}, {self.log_end_offset})"
+
+
+def _nothing() -> None:
+    """A log that stands alone has no checkpoints to keep true."""
 
 
 class _Pending:
