@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import struct
 from pathlib import Path
@@ -10,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from strandline.log.filesystem import RealFileSystem
+from strandline.log.filesystem import RealFile, RealFileSystem
 from strandline.log.mapped_index import DEFAULT_MAX_BYTES
 from strandline.log.offset_index import OffsetIndex
 from strandline.model.failures import BrokenInvariant, CorruptData
@@ -221,6 +222,40 @@ def test_close_gives_back_mapping_and_descriptors_and_is_final(path: str) -> Non
     assert len(os.listdir("/proc/self/fd")) == descriptors
     with pytest.raises(BrokenInvariant, match="after it was closed"):
         index.lookup(1001)
+
+
+class FailedDisk(RealFileSystem):
+    """Opens files that cannot be resized."""
+
+    def open(self, path: str, *, create: bool = False, writable: bool = True) -> RealFile:
+        return UnresizableFile(path, super().open(path, create=create, writable=writable).fileno())
+
+
+class UnresizableFile(RealFile):
+    __slots__ = ()
+
+    def truncate(self, size: int) -> None:
+        raise OSError(errno.EIO, "will not be resized", self.path)
+
+
+def test_a_disk_that_fails_costs_no_descriptor(path: str) -> None:
+    """SPEC L10: the directory goes offline, the broker goes on."""
+    descriptors = len(os.listdir("/proc/self/fd"))
+    index = OffsetIndex(FailedDisk(), path, BASE)
+    with pytest.raises(OSError, match="will not be resized"):
+        index.append(1001, 10)
+    assert len(os.listdir("/proc/self/fd")) == descriptors
+
+    write_entries(path, (1, 10), (2, 20))
+    index = OffsetIndex(FailedDisk(), path, BASE)
+    index.truncate_to(1002)
+    with pytest.raises(OSError, match="will not be resized"):
+        index.trim()
+    assert index.lookup(1005) == (1001, 10)  # what is mapped can still be read
+    with pytest.raises(OSError, match="will not be resized"):
+        index.close()
+    assert len(os.listdir("/proc/self/fd")) == descriptors
+    index.close()
 
 
 def test_an_index_that_was_never_used_makes_no_file(path: str) -> None:
