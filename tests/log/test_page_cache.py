@@ -110,9 +110,7 @@ def test_a_kernel_that_tells_nothing_is_not_believed_to_have_said_yes(
     assert not is_resident(descriptor, 0, 10)
 
 
-def test_a_call_that_the_kernel_lacks_is_told_from_a_mistake(
-    descriptor: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_call_that_the_kernel_lacks_is_told_from_a_mistake(descriptor: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(page_cache, "CACHESTAT", 100_000)
     assert page_cache.pages_by_cachestat(descriptor, 0, 10) is None
     assert resident_bytes(descriptor, 0, 10) == 10

@@ -29,9 +29,7 @@ def data_head(
     transactional: bool = False,
 ) -> BatchHead:
     attributes = TRANSACTIONAL if transactional else 0
-    return BatchHead(
-        0, 100, -1, 2, 0, attributes, count - 1, timestamp, timestamp, producer_id, epoch, sequence, count
-    )
+    return BatchHead(0, 100, -1, 2, 0, attributes, count - 1, timestamp, timestamp, producer_id, epoch, sequence, count)
 
 
 def marker_head(*, producer_id: int = 7, epoch: int = 0, timestamp: int = 1000) -> BatchHead:
@@ -377,9 +375,7 @@ STEPS = st.lists(
             st.integers(1, 3),  # records
             st.booleans(),  # transactional
         ),
-        st.tuples(
-            st.just("marker"), st.integers(0, 2), st.integers(0, 2), st.just(0), st.just(1), st.booleans()
-        ),
+        st.tuples(st.just("marker"), st.integers(0, 2), st.integers(0, 2), st.just(0), st.just(1), st.booleans()),
     ),
     max_size=50,
 )
@@ -425,9 +421,7 @@ def write_data(partition: Partition, history: History, head: BatchHead) -> None:
         history.open_since = offset
 
 
-def write_marker(
-    partition: Partition, history: History, producer_id: int, epoch: int, is_commit: bool
-) -> None:
+def write_marker(partition: Partition, history: History, producer_id: int, epoch: int, is_commit: bool) -> None:
     head = marker_head(producer_id=producer_id, epoch=epoch)
     marker = COMMIT if is_commit else ABORT
     if history.epoch is not None and epoch < history.epoch:

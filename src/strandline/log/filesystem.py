@@ -221,13 +221,19 @@ def read_whole(filesystem: FileSystem, path: str) -> bytes:
 
 def replace_durably(filesystem: FileSystem, path: str, data: Buffer) -> None:
     """Rewrite a small file so that a crash leaves the old bytes or the new, never a mixture (KAFKA-9892, 15312, 16541)."""
+    replace(filesystem, path, data, sync=True)
+    filesystem.sync_directory(os.path.dirname(path))
+
+
+def replace(filesystem: FileSystem, path: str, data: Buffer, *, sync: bool = False) -> None:
+    """Rewrite a small file so that a reader sees the old bytes or the new. What a crash leaves is another matter."""
     aside = path + ".tmp"
     file = filesystem.open(aside, create=True)
     try:
         file.truncate(0)
         file.append([data])
-        file.sync()
+        if sync:
+            file.sync()
     finally:
         file.close()
     filesystem.rename(aside, path)
-    filesystem.sync_directory(os.path.dirname(path))

@@ -70,9 +70,7 @@ class LeaderEpochs:
         epochs, start_offsets = self._epochs, self._start_offsets
         if epochs and epoch == epochs[-1] and start_offset >= start_offsets[-1]:
             return False
-        check(
-            epoch >= 0 and start_offset >= 0, f"leader epoch {epoch} at offset {start_offset} is not negative"
-        )
+        check(epoch >= 0 and start_offset >= 0, f"leader epoch {epoch} at offset {start_offset} is not negative")
         self._keep_first(min(bisect_left(epochs, epoch), bisect_left(start_offsets, start_offset)))
         epochs.append(epoch)
         start_offsets.append(start_offset)

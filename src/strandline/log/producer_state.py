@@ -180,9 +180,7 @@ class ProducerState:
 
     def expire(self, now_ms: int, expiration_ms: int) -> int:
         """Forget idle producers; returns how many. Markers count as activity (KAFKA-9144)."""
-        idle = [
-            entry.producer_id for entry in self._entries.values() if entry.is_expired(now_ms, expiration_ms)
-        ]
+        idle = [entry.producer_id for entry in self._entries.values() if entry.is_expired(now_ms, expiration_ms)]
         for producer_id in idle:
             del self._entries[producer_id]
         return len(idle)
@@ -194,9 +192,7 @@ class ProducerState:
         self.first_unstable_offset = None
         self.map_end_offset = offset
 
-    def load(
-        self, entries: Iterable[ProducerEntry], end_offset: int, now_ms: int, expiration_ms: int
-    ) -> None:
+    def load(self, entries: Iterable[ProducerEntry], end_offset: int, now_ms: int, expiration_ms: int) -> None:
         """Begin anew from what a snapshot at `end_offset` holds, without those that have expired since."""
         self.truncate_fully_and_start_at(end_offset)
         for entry in entries:
@@ -211,9 +207,7 @@ class ProducerState:
         self._find_first_unstable()
 
 
-def refuse_unless_next(
-    entry: ProducerEntry, producer_epoch: int, sequence: int, is_transactional: bool
-) -> None:
+def refuse_unless_next(entry: ProducerEntry, producer_epoch: int, sequence: int, is_transactional: bool) -> None:
     """Whether a client may write this batch now."""
     if producer_epoch == entry.producer_epoch:
         batches = entry.batches

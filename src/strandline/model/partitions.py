@@ -29,11 +29,7 @@ class TopicPartition(NamedTuple):
 
 def check_topic_name(topic: str) -> None:
     """Refuse what could not be a folder name, or would leave the data directory (`../x`)."""
-    if (
-        topic in ("", ".", "..")
-        or len(topic) > TOPIC_NAME_LENGTH_MAX
-        or not LEGAL_TOPIC_NAME.fullmatch(topic)
-    ):
+    if topic in ("", ".", "..") or len(topic) > TOPIC_NAME_LENGTH_MAX or not LEGAL_TOPIC_NAME.fullmatch(topic):
         raise Refused(
             ErrorCode.INVALID_TOPIC_EXCEPTION,
             f"{topic[:80]!r} is not a topic name: use 1 to {TOPIC_NAME_LENGTH_MAX} of a-z A-Z 0-9 . _ -",

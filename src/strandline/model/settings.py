@@ -60,9 +60,7 @@ class PropertySettings:
     """A dataclass of settings that can be filled from Kafka properties."""
 
     @classmethod
-    def from_properties(
-        cls, topic: Mapping[str, str], broker: Mapping[str, str] | None = None
-    ) -> Self:
+    def from_properties(cls, topic: Mapping[str, str], broker: Mapping[str, str] | None = None) -> Self:
         """Topic properties win over broker properties, those over defaults. Names we do not know are left alone."""
         values: dict[str, Any] = {}
         for entry in fields(cls):  # type: ignore[arg-type]
@@ -123,19 +121,13 @@ class LogSettings(PropertySettings):
 
     segment_bytes: int = setting(2**30, "log.segment.bytes", at_least=14, at_most=INT_MAX)
     segment_ms: int = setting(7 * DAY_MS, "log.roll.ms", ("log.roll.hours", HOUR_MS), at_least=1)
-    segment_jitter_ms: int = setting(
-        0, "log.roll.jitter.ms", ("log.roll.jitter.hours", HOUR_MS), at_least=0
-    )
+    segment_jitter_ms: int = setting(0, "log.roll.jitter.ms", ("log.roll.jitter.hours", HOUR_MS), at_least=0)
     segment_index_bytes: int = setting(10 * 2**20, "log.index.size.max.bytes", at_least=4)
     index_interval_bytes: int = setting(4096, "log.index.interval.bytes", at_least=0)
     max_message_bytes: int = setting(2**20 + 12, "message.max.bytes", at_least=0)
     flush_messages: int = setting(LONG_MAX, "log.flush.interval.messages", at_least=1)
-    flush_ms: int = setting(
-        LONG_MAX, "log.flush.interval.ms", "log.flush.scheduler.interval.ms", at_least=0
-    )
-    cleanup_policy: tuple[str, ...] = setting(
-        ("delete",), "log.cleanup.policy", one_of=("delete", "compact")
-    )
+    flush_ms: int = setting(LONG_MAX, "log.flush.interval.ms", "log.flush.scheduler.interval.ms", at_least=0)
+    cleanup_policy: tuple[str, ...] = setting(("delete",), "log.cleanup.policy", one_of=("delete", "compact"))
     retention_ms: int = setting(
         7 * DAY_MS,
         "log.retention.ms",
@@ -148,18 +140,12 @@ class LogSettings(PropertySettings):
     delete_retention_ms: int = setting(DAY_MS, "log.cleaner.delete.retention.ms", at_least=0)
     min_compaction_lag_ms: int = setting(0, "log.cleaner.min.compaction.lag.ms", at_least=0)
     max_compaction_lag_ms: int = setting(LONG_MAX, "log.cleaner.max.compaction.lag.ms", at_least=1)
-    min_cleanable_dirty_ratio: float = setting(
-        0.5, "log.cleaner.min.cleanable.ratio", at_least=0, at_most=1
-    )
+    min_cleanable_dirty_ratio: float = setting(0.5, "log.cleaner.min.cleanable.ratio", at_least=0, at_most=1)
     message_timestamp_type: str = setting(
         "CreateTime", "log.message.timestamp.type", one_of=("CreateTime", "LogAppendTime")
     )
-    message_timestamp_before_max_ms: int = setting(
-        LONG_MAX, "log.message.timestamp.before.max.ms", at_least=0
-    )
-    message_timestamp_after_max_ms: int = setting(
-        HOUR_MS, "log.message.timestamp.after.max.ms", at_least=0
-    )
+    message_timestamp_before_max_ms: int = setting(LONG_MAX, "log.message.timestamp.before.max.ms", at_least=0)
+    message_timestamp_after_max_ms: int = setting(HOUR_MS, "log.message.timestamp.after.max.ms", at_least=0)
     compression_type: str = setting(
         "producer",
         "compression.type",
@@ -202,9 +188,7 @@ class LogDirectorySettings(PropertySettings):
 
     log_dirs: tuple[str, ...] = setting(("data",), ("log.dirs", 1), ("log.dir", 1))
     retention_check_interval_ms: int = setting(300_000, "log.retention.check.interval.ms", at_least=1)
-    flush_offset_checkpoint_interval_ms: int = setting(
-        60_000, "log.flush.offset.checkpoint.interval.ms", at_least=0
-    )
+    flush_offset_checkpoint_interval_ms: int = setting(60_000, "log.flush.offset.checkpoint.interval.ms", at_least=0)
     flush_start_offset_checkpoint_interval_ms: int = setting(
         60_000, "log.flush.start.offset.checkpoint.interval.ms", at_least=0
     )

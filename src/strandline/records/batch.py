@@ -153,9 +153,7 @@ def verify_batch(batch: Buffer) -> BatchHead:
     if head.magic != MAGIC_V2:
         raise CorruptData(f"magic {head.magic} at offset {head.base_offset} is not 2")
     if head.size_bytes != len(batch):
-        raise CorruptData(
-            f"batch at offset {head.base_offset} says {head.size_bytes} bytes, has {len(batch)}"
-        )
+        raise CorruptData(f"batch at offset {head.base_offset} says {head.size_bytes} bytes, has {len(batch)}")
     if batch_crc(batch) != head.crc:
         raise CorruptData(f"CRC of the batch at offset {head.base_offset} does not match its bytes")
     if head.last_offset_delta < 0 or head.record_count < 0:
