@@ -100,7 +100,7 @@ def test_the_head_of_a_wrapper(magic: int, codec: Codec) -> None:
     assert head.record_count == 3
     assert (head.base_timestamp, head.max_timestamp) == ((100, 300) if magic else (-1, -1))
     assert (head.producer_id, head.producer_epoch, head.base_sequence, head.leader_epoch) == (-1, -1, -1, -1)
-    assert not (head.is_transactional or head.is_control or head.delete_horizon_ms)
+    assert (head.is_transactional, head.is_control, head.delete_horizon_ms) == (False, False, None)
 
 
 @every_format
@@ -147,7 +147,7 @@ def test_a_wrapper_below_its_last_inner_offset_is_corrupt() -> None:
 
 @compressing
 def test_log_append_time_of_the_wrapper_is_that_of_all(codec: Codec) -> None:
-    """The broker sets it on the wrapper alone, without recompressing: inner timestamps still are the producer's."""
+    """The broker sets it on the wrapper alone; the inner timestamps still are the producer's."""
     inner = message_of(0, 1, 0, b"x", 1) + message_of(1, 1, 0, b"y", 2)
     wrapper = message_of(21, 1, codec | 0x08, compress(codec, inner), 9_000)
     assert [record.timestamp for record in read_legacy_records(wrapper)] == [9_000, 9_000]
@@ -249,12 +249,13 @@ def test_wrappers_do_not_nest() -> None:
         (message_of(5, 0, Codec.LZ4, b"\x04\x22\x4d\x18\x68\x40"), "lz4 data is cut short"),
         (message_of(5, 1, 6, b"x"), "no codec 6"),
         (message_of(5, 1, 0, b"x")[:-1], "says 35 bytes, has 34"),
-        (message_of(5, 0, 0, b"")[:-3] + b"\x00\x00\x09", "field of 9 bytes beyond its end"),
-        (message_of(5, 0, 0, b"")[:-3] + b"\xff\xff\xff", "field of 16777215 bytes beyond its end"),
+        (message_of(5, 0, 0, b"")[:-3] + b"\x00\x00\x09", "field of 9 bytes that runs beyond its end"),
+        (message_of(5, 0, 0, b"")[:-3] + b"\xff\xff\xff", "field of 16777215 bytes that runs beyond its end"),
         (struct.pack(">qiIbb", 5, 6, 0, 1, 0), "is cut short"),
         (struct.pack(">qiIbb", 5, 6, 0, 0, 0), "is cut short"),
         (struct.pack(">qiIbbiii", 5, 18, 0, 0, 0, -1, -1, 0), "4 bytes too many"),
     ],
+    ids=lambda part: part if isinstance(part, str) else "",
 )
 def test_malformed_messages_are_corrupt(message: bytes, sentence: str) -> None:
     with pytest.raises(CorruptData, match=sentence):
@@ -323,7 +324,7 @@ def test_what_a_message_set_cannot_say_is_not_written() -> None:
 @every_format
 @every_codec
 def test_damaged_messages_never_raise_anything_but_corrupt_data(magic: int, codec: Codec) -> None:
-    sound = build_legacy([Record(5, 50, b"key", b"value" * 20)] * 3, magic=magic, codec=codec)
+    sound = build_legacy(THREE, magic=magic, codec=codec)
     generator = random.Random(f"damage {magic} {codec.name}")
     for _ in range(600):
         damaged = bytearray(sound)
