@@ -16,9 +16,9 @@
           57     4  record count
           61        records
 
-The base offset and the leader epoch lie outside the CRC so that a broker can set them without touching the rest: this is
-what lets a produce request become file bytes with no copy. The length, CRC and magic come at the same place in the older
-message sets (`records.legacy`), which is how the formats are told apart.
+The base offset and the leader epoch lie outside the CRC so that a broker can set them without touching the
+rest: this is what lets a produce request become file bytes with no copy. The length and the magic come at the
+same place in the older message sets (`records.legacy`), which is how the formats are told apart.
 """
 
 from __future__ import annotations
@@ -148,7 +148,7 @@ def batch_crc(batch: Buffer) -> int:
 
 
 def verify_batch(batch: Buffer) -> BatchHead:
-    """The head of one whole batch whose length, magic, CRC and counts hold; `CorruptData` says which does not."""
+    """The head of one whole batch whose length, magic, CRC and counts hold; else `CorruptData` says which."""
     head = read_head(batch)
     if head.magic != MAGIC_V2:
         raise CorruptData(f"magic {head.magic} at offset {head.base_offset} is not 2")

@@ -13,10 +13,10 @@
 There are no batches: each message stands alone, and a compressed set is the value of one more message, its
 wrapper. The wrapper has the offset of its last inner message and, in v1, the largest timestamp. Inner offsets
 are absolute in v0; in v1 they count from the first (KIP-31), so that the broker need not recompress to assign
-offsets: absolute = wrapper's offset - last inner offset + inner offset. Where a v1 wrapper has log append time,
-all its messages have the wrapper's timestamp. Wrappers do not nest.
+offsets: absolute = wrapper's offset - last inner offset + inner offset. Where a v1 wrapper has log append
+time, all its messages have the wrapper's timestamp. Wrappers do not nest.
 
-To the rest of the code a message, or a wrapper with all that is in it, is a batch, with a `BatchHead` made up.
+To the rest of the code a message, or a wrapper with all that is in it, is a batch with a made-up `BatchHead`.
 """
 
 from __future__ import annotations
