@@ -91,6 +91,16 @@ def test_agrees_with_a_plain_list(
     index.close()
 
 
+@pytest.mark.parametrize("count", [1023, 1024, 1025, 1026, 1100])
+def test_no_entry_is_lost_where_the_warm_end_begins(path: str, count: int) -> None:
+    index = filled(path, [(BASE + 2 * n, 10 * n) for n in range(count)], 10_000)
+    for n in range(count):
+        expected = (BASE + 2 * n, 10 * n)
+        assert (index.lookup(BASE + 2 * n), index.lookup(BASE + 2 * n + 1)) == (expected, expected)
+        assert index.lookup_upper_bound(10 * n - 9, 9) == expected
+    index.close()
+
+
 def test_the_bytes_are_big_endian_pairs(path: str) -> None:
     index = filled(path, [(1001, 4100), (1256, 70000)])
     index.close()
@@ -235,7 +245,7 @@ class UnresizableFile(RealFile):
     __slots__ = ()
 
     def truncate(self, size: int) -> None:
-        raise OSError(errno.EIO, "will not be resized", self.path)
+        raise OSError(errno.EIO, f"will not be resized to {size} bytes", self.path)
 
 
 def test_a_disk_that_fails_costs_no_descriptor(path: str) -> None:
