@@ -6,6 +6,7 @@ import errno
 import os
 import struct
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -232,6 +233,43 @@ def test_close_gives_back_mapping_and_descriptors_and_is_final(path: str) -> Non
     assert len(os.listdir("/proc/self/fd")) == descriptors
     with pytest.raises(BrokenInvariant, match="after it was closed"):
         index.lookup(1001)
+
+
+class RigidDisk(RealFileSystem):
+    """As the simulated disk: a file cannot be resized while someone holds its mapping or a part of it."""
+
+    def open(self, path: str, *, create: bool = False, writable: bool = True) -> RealFile:
+        return RigidFile(path, super().open(path, create=create, writable=writable).fileno())
+
+
+class RigidFile(RealFile):
+    __slots__ = ("_mapped",)
+
+    def map(self, length: int) -> Any:
+        self._mapped = super().map(length)
+        return memoryview(self._mapped)
+
+    def truncate(self, size: int) -> None:
+        if hasattr(self, "_mapped"):
+            self._mapped.close()  # `BufferError` if it is held
+        super().truncate(size)
+
+
+def test_no_part_of_a_mapping_is_held_while_the_file_is_resized(path: str) -> None:
+    index = OffsetIndex(RigidDisk(), path, BASE, 800)
+    index.append(1001, 10)
+    index.append(1002, 20)
+    begun = index.entries()
+    assert next(begun) == (1001, 10)
+    try:
+        index.sanity_check(15)
+    except CorruptData:  # as recovery does, with the traceback still alive
+        index.trim()
+        index.prepare_for_append(80)
+    assert os.path.getsize(path) == 80
+    assert next(begun) == (1002, 20)
+    index.close()
+    assert os.path.getsize(path) == 16
 
 
 class FailedDisk(RealFileSystem):
