@@ -1,6 +1,4 @@
-"""SPEC L1, L8: the small files that say whose a folder is: partition.metadata, meta.properties,
-.kafka_cleanshutdown.
-"""
+"""SPEC L1, L8: the small files that say whose a folder is, and how it was left."""
 
 from __future__ import annotations
 

@@ -282,9 +282,7 @@ def test_the_aborted_index_records_where_readers_will_stand() -> None:
 
 
 def test_a_marker_counts_as_activity() -> None:
-    """KAFKA-9144: a producer expired by the time of its data lost its epochs, and an older coordinator got
-    through.
-    """
+    """KAFKA-9144: expired by the time of its data, it lost its epochs; an old coordinator got through."""
     partition = Partition()
     partition.write(data_head(0, transactional=True, timestamp=1000))
     assert partition.state.expire(now_ms=10**9, expiration_ms=500) == 0  # its transaction is open

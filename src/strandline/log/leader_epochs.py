@@ -111,9 +111,7 @@ class LeaderEpochs:
         return self._keep_first(bisect_left(self._start_offsets, end_offset))
 
     def truncate_from_start(self, start_offset: int) -> bool:
-        """The log now starts at `start_offset`: the epoch that covers it starts there too, older ones are
-        forgotten.
-        """
+        """The log now starts at `start_offset`, and so does the epoch that covers it. Older ones go."""
         covering = bisect_right(self._start_offsets, start_offset) - 1
         if covering < 0 or (covering == 0 and self._start_offsets[0] == start_offset):
             return False

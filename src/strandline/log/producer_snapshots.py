@@ -148,9 +148,7 @@ class ProducerSnapshots:
         now_ms: int,
         expiration_ms: int,
     ) -> int:
-        """Set `state` from the newest sound snapshot between the two offsets; returns where the replay must
-        begin.
-        """
+        """Set `state` from the newest sound snapshot in the range; returns where the replay must begin."""
         for offset in reversed(self.offsets()):
             if log_start_offset <= offset <= at_or_below:
                 try:
@@ -169,10 +167,10 @@ class ProducerSnapshots:
             self._filesystem.remove(path)
 
     def remove_above(self, offset: int) -> None:
-        """After truncation to `offset`. They must not come back after a crash: other records will stand
-        there.
-        """
-        if self._remove_all(found for found in self.offsets() if found > offset):
+        """After truncation to `offset`. They must not come back after a crash: the records are others."""
+        above = [found for found in self.offsets() if found > offset]
+        self._remove_all(above)
+        if above:
             self._filesystem.sync_directory(self._directory)
 
     def remove_all(self) -> None:
@@ -190,12 +188,9 @@ class ProducerSnapshots:
             strays.pop()
         self._remove_all(strays)
 
-    def _remove_all(self, offsets: Iterable[int]) -> int:
-        removed = 0
+    def _remove_all(self, offsets: Iterable[int]) -> None:
         for offset in offsets:
             self.remove(offset)
-            removed += 1
-        return removed
 
     def _path(self, offset: int) -> str:
         return os.path.join(self._directory, snapshot_name(offset))

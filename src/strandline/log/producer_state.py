@@ -145,17 +145,13 @@ class ProducerState:
         return next(iter(self._ongoing), None)
 
     def last_stable_offset_of(self, completed: CompletedTransaction) -> int:
-        """What the aborted index records beside it: where readers of committed data stand once its marker
-        counts.
-        """
+        """For the aborted index: where readers of committed data stand once this marker counts."""
         ongoing = self._ongoing.items()
         others = (first for first, producer_id in ongoing if producer_id != completed.producer_id)
         return next(others, completed.last_offset + 1)
 
     def complete(self, completed: CompletedTransaction) -> None:
-        """To be called once the aborted index has it. It stays unstable until the high watermark passes its
-        marker.
-        """
+        """Once the aborted index has it. It stays unstable until the high watermark passes its marker."""
         check(completed.first_offset in self._ongoing, f"{completed} is open")
         del self._ongoing[completed.first_offset]
         self._unreplicated.append(completed)
