@@ -9,14 +9,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache
+from itertools import pairwise
 
+import pytest
 from tests.log.compaction_scenes import DELETE_RETENTION_MS, NOW, Producer, Scene
 
 from strandline.log.aborted_index import AbortedTransaction
 from strandline.log.leftovers import resolve_leftovers
 from strandline.log.recovery import open_log
 from strandline.simulation.crash_matrix import run_with_power_loss_at_every_step
-from strandline.simulation.disk import SimulatedDisk
+from strandline.simulation.disk import PowerLost, SimulatedDisk
 
 SEGMENT_BYTES = 1000
 UNFINISHED = (".cleaned", ".swap", ".deleted")
@@ -82,7 +84,7 @@ class Expected:
         after = scene_on(image().disk.kill(), is_clean=True)
         after.clean()
         bounds = [*after.base_offsets(), after.log.log_end_offset]
-        self.ranges = [range(start, end) for start, end in zip(bounds, bounds[1:], strict=False)]
+        self.ranges = [range(start, end) for start, end in pairwise(bounds)]
         self.before, self.after = batches_within(before, self.ranges), batches_within(after, self.ranges)
         self.aborted_before, self.aborted_after = (
             aborted_within(before, self.ranges),
@@ -159,10 +161,10 @@ def test_power_loss_at_every_step_of_resolving_what_a_compaction_left() -> None:
     verify = verify_with(expected().log_end_offset)
     steps = 0
 
-    def resolve(disk: SimulatedDisk, promises: Promises) -> None:
+    def resolve(disk: SimulatedDisk, _: Promises) -> None:
         resolve_leftovers(disk, image().log.directory, image().settings, [])
 
-    def verify_resolved(disk: SimulatedDisk, promises: Promises) -> None:
+    def verify_resolved(disk: SimulatedDisk, _: Promises) -> None:
         nonlocal steps
         if any(name.endswith(UNFINISHED[:2]) for name in disk.names(image().log.directory)):
             found = run_with_power_loss_at_every_step(
@@ -179,10 +181,8 @@ def test_power_loss_at_every_step_of_resolving_what_a_compaction_left() -> None:
 def test_a_second_life_after_the_crash_goes_on_writing_and_cleaning() -> None:
     disk = image().disk.kill()
     disk.stop_after(55)
-    try:
+    with pytest.raises(PowerLost):
         compact(disk, Promises())
-    except BaseException as lost:
-        assert type(lost).__name__ == "PowerLost"
     for name, found in disk.crash_states(7):
         scene = scene_on(found, is_clean=False)
         table = scene.table()

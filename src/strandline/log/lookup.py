@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from strandline.log.aborted_index import AbortedTransaction
 from strandline.log.log_slice import LogSlice
+from strandline.log.segment import Segment
 from strandline.log.segments import Segments
 
 
@@ -51,11 +52,23 @@ def find_by_timestamp(segments: Segments, timestamp: int, log_start_offset: int)
 def find_max_timestamp(segments: Segments, log_start_offset: int) -> TimestampOffset | None:
     """The first record that carries the largest timestamp of the log (KIP-734, KAFKA-16310)."""
     candidates = segments.from_offset(log_start_offset)
-    latest = max(candidates, key=lambda segment: (segment.max_timestamp, -segment.base_offset))
-    if latest.size_bytes == 0 or latest.max_timestamp < 0:
-        return None
-    found = latest.find_by_timestamp(latest.max_timestamp, log_start_offset)
-    return TimestampOffset(*found) if found else None
+    best: TimestampOffset | None = None
+    for segment in sorted(candidates, key=lambda each: each.max_timestamp, reverse=True):
+        if segment.max_timestamp < (0 if best is None else best.timestamp):
+            break
+        # The largest may be that of a batch which compaction has emptied: then there is no record that has it.
+        found = segment.find_by_timestamp(segment.max_timestamp, log_start_offset)
+        found = found or _find_max_of_records(segment, log_start_offset)
+        if found is not None and (best is None or (-found[0], found[1]) < (-best.timestamp, best.offset)):
+            best = TimestampOffset(*found)
+    return best
+
+
+def _find_max_of_records(segment: Segment, log_start_offset: int) -> tuple[int, int, int] | None:
+    with_records = (
+        head.max_timestamp for _, head in segment.heads() if head.record_count and head.last_offset >= log_start_offset
+    )
+    return segment.find_by_timestamp(max(with_records, default=2**63 - 1), log_start_offset)
 
 
 def aborted_transactions(segments: Segments, fetch_offset: int, upper_bound_offset: int) -> list[AbortedTransaction]:
