@@ -195,6 +195,20 @@ def test_the_clock_of_a_tombstone_starts_only_when_the_map_covers_its_batch() ->
     assert scene.pairs() == [(0, "a", None), (1, "b", None)]
 
 
+def test_a_tombstone_that_the_map_does_not_cover_stays_though_its_time_has_come() -> None:
+    """Kafka starts the clock for such ones too. What it deletes is still there: without it, that would come back."""
+    scene = Scene()
+    scene.write(("a", "1"))
+    scene.write(("b", "1"), ("a", None), delete_horizon_ms=NOW - 1)
+    scene.roll()
+    scene.clean(ONE_KEY)
+    assert scene.first_dirty_offset == 1
+    assert scene.table() == {"b": "1"}
+    scene.clean(ONE_KEY)
+    scene.clean(ONE_KEY)
+    assert scene.pairs() == [(1, "b", "1")]
+
+
 @pytest.mark.parametrize("timestamp", [-(2**63), -(2**62), -1, 0])
 def test_any_timestamp_beside_a_tombstone_can_be_cleaned(timestamp: int) -> None:
     """A client may send any; the distance to the horizon need not fit in 64 bits."""

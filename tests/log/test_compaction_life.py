@@ -98,12 +98,14 @@ def test_a_file_that_goes_while_it_runs_ends_it() -> None:
     assert scene.names(*UNFINISHED) == []
 
 
-def test_a_log_that_was_cut_amid_what_was_compacted_is_left_alone() -> None:
-    """The segment is the same object; only that its follower is gone tells."""
+@pytest.mark.parametrize("offset", [2, 10])
+def test_a_log_that_was_cut_amid_what_was_compacted_is_left_alone(offset: int) -> None:
+    """The segment that was cut is the same object; only that its follower is gone tells."""
     scene = two_segments()
+    assert scene.base_offsets()[-2] < 10 < scene.base_offsets()[-1]
     compaction = planned(scene)
     compaction.run()
-    scene.log.truncate_to(2, now_ms=NOW)
+    scene.log.truncate_to(offset, now_ms=NOW)
     for number in range(10):
         scene.write(("new", str(number)))
     before = list(scene.batches())

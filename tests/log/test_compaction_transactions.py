@@ -88,6 +88,21 @@ def test_a_marker_goes_once_all_its_data_is_gone_and_its_own_time_has_passed(com
     assert (markers(scene), scene.pairs()) == ([], [(2, "a", "2")])
 
 
+def test_a_marker_answers_for_its_own_transaction_only() -> None:
+    scene = Scene()
+    producer = transactional(1)
+    scene.write(("a", "1"), producer=producer)
+    first = scene.end(producer, commit=True)
+    scene.write(("b", "1"), producer=producer)
+    scene.end(producer, commit=True)
+    scene.write(("b", "2"))
+    forget_producers(scene)
+    for _ in range(3):
+        scene.now += DELETE_RETENTION_MS
+        scene.roll_and_clean()
+    assert (markers(scene), scene.table()) == ([first], {"a": "1", "b": "2"})
+
+
 @pytest.mark.parametrize("cleaner", [ONE_KEY, map_bytes_for(3), CleanerSettings()])
 def test_kafka_8351_a_transaction_over_several_segments(cleaner: CleanerSettings) -> None:
     """reliability row 40: neither the segments nor where the map ends may cut it apart."""

@@ -170,10 +170,9 @@ class CompactionFilter:
             # Emptied before, or not a transaction's: KRaft's markers are not ours to judge.
             return _as_it_is(batch, head) if head.record_count or ends_segment else None
         has_data, aborted = self._transactions.end(head)
-        is_covered = head.last_offset <= self._latest_offset
-        if aborted is not None and (has_data or not is_covered):
+        if has_data and aborted is not None:
             self.aborted.append(aborted)
-        if has_data or not is_covered or self._carries_epoch(head):
+        if has_data or self._carries_epoch(head):
             return _as_it_is(batch, head)
         horizon_ms = head.delete_horizon_ms
         if horizon_ms is None and self._may_stamp(head, head.max_timestamp):
