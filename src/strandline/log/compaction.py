@@ -24,10 +24,11 @@ from dataclasses import dataclass, field
 from strandline.log import names
 from strandline.log.aborted_index import AbortedTransaction
 from strandline.log.cleaned_transactions import CleanedTransactions
-from strandline.log.compaction_filter import CompactionFilter, KeptBatch, LastOfProducer, last_of_producers
+from strandline.log.compaction_filter import CompactionFilter, LastOfProducer, last_of_producers
 from strandline.log.compaction_groups import CompactionSource, group_sources, read_sources
+from strandline.log.compaction_io import CleanedSegmentWriter, WatchedFile
 from strandline.log.compaction_map import fill_from_segment
-from strandline.log.filesystem import File, FileSystem
+from strandline.log.filesystem import FileSystem
 from strandline.log.log import Log
 from strandline.log.offset_map import OffsetMap
 from strandline.log.replacement import replace_segments
@@ -184,7 +185,7 @@ class Compaction:
             suffix=names.CLEANED,
         )
         self.replacements.append(Replacement(group, cleaned))
-        writer = _SegmentWriter(cleaned, self.cleaner.io_buffer_size, self._throttle)
+        writer = CleanedSegmentWriter(cleaned, self.cleaner.io_buffer_size, self._throttle)
         last_filled = max((index for index, source in enumerate(group) if source.size_bytes), default=-1)
         for index, source in enumerate(group):
             for position, batch in self._batches_of(source):
@@ -201,7 +202,7 @@ class Compaction:
         file = self.filesystem.open(source.path, writable=False)
         end = 0
         try:
-            watched = _WatchedFile(file, self._note_read)
+            watched = WatchedFile(file, self._note_read)
             # A walk only reads, which is all that a watched file can do.
             chunk_bytes = max(self.cleaner.io_buffer_size, SMALLEST_BATCH_BYTES)
             batches = read_batches(watched, 0, source.size_bytes, chunk_bytes)  # type: ignore[arg-type]
@@ -253,56 +254,3 @@ class Compaction:
         live = set(map(id, log.segments.all()))
         segments = [source.segment for source in self.sources]
         return all(id(segment) in live for segment in (*segments, self.follower))
-
-
-class _WatchedFile:
-    """As much of a `File` as a walk needs, with its reads reported."""
-
-    def __init__(self, file: File, note_read: Callable[[int], None]) -> None:
-        self._file = file
-        self._note_read = note_read
-
-    def read(self, position: int, length: int) -> bytes:
-        data = self._file.read(position, length)
-        self._note_read(len(data))
-        return data
-
-
-class _SegmentWriter:
-    """Gathers batches to write many in one go."""
-
-    def __init__(self, segment: Segment, buffer_bytes: int, throttle: Callable[[int], None]) -> None:
-        self._segment = segment
-        self._buffer_bytes = buffer_bytes
-        self._throttle = throttle
-        self._batches: list[KeptBatch] = []
-        self._size_bytes = 0
-        self.record_count = 0
-
-    def add(self, kept: KeptBatch) -> None:
-        self._batches.append(kept)
-        self._size_bytes += len(kept.data)
-        self.record_count += kept.record_count
-        if self._size_bytes >= self._buffer_bytes:
-            self._write()
-
-    def _write(self) -> None:
-        if self._batches:
-            notes = [(len(kept.data), kept.last_offset, kept.max_timestamp) for kept in self._batches]
-            self._segment.append([kept.data for kept in self._batches], notes)
-            self._throttle(self._size_bytes)
-            self._batches.clear()
-            self._size_bytes = 0
-
-    def close(self, aborted: list[AbortedTransaction]) -> None:
-        """Everything on the disk, and no handle left open: a log may have thousands of segments."""
-        self._write()
-        segment = self._segment
-        for transaction in aborted:
-            segment.aborted.append(transaction)
-        segment.finish()
-        segment.file.sync()
-        segment.offset_index.sync()
-        segment.time_index.sync()
-        segment.aborted.sync()
-        segment.forget()
