@@ -5,7 +5,7 @@ from __future__ import annotations
 from unittest.mock import patch
 
 import pytest
-from tests.log.compaction_scenes import DELETE_RETENTION_MS, NOW, ONE_KEY, Scene, map_bytes_for
+from tests.log.compaction_scenes import DELETE_RETENTION_MS, NOW, ONE_KEY, Producer, Scene, map_bytes_for
 
 from strandline.log.compaction_groups import CompactionSource, group_sources
 from strandline.log.offset_map import short_key
@@ -327,6 +327,26 @@ def test_kafka_17076_the_end_of_what_was_cleaned_is_not_lost() -> None:
     bare_heads = len(scene.heads()) - 1
     scene.roll_and_clean()
     assert len(scene.heads()) - 1 == bare_heads // 2, "once segments are joined, the bare heads within go"
+
+
+def test_the_largest_timestamp_is_that_of_a_record_also_beside_emptied_batches() -> None:
+    """A bare head keeps the largest timestamp of what it held, and so does the time index. No record has it."""
+    scene = Scene()
+    producer = Producer(1)
+    scene.write(("a", "1"))
+    scene.now += 20
+    scene.write(("b", "1"), producer=producer)
+    scene.now -= 10
+    scene.write(("b", "2"))
+    scene.roll_and_clean()
+    bare = scene.head_at(1)
+    assert bare is not None
+    assert (bare.record_count, bare.max_timestamp) == (0, NOW + 20)
+    found = scene.log.find_max_timestamp()
+    assert found is not None
+    assert (found.timestamp, found.offset) == (NOW + 10, 2)
+    scene.write(("c", "1"))
+    assert scene.log.find_max_timestamp() == found, "of two equal ones the first"
 
 
 # Partial cleaning and odd sizes.

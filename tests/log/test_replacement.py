@@ -1,4 +1,4 @@
-"""Segments replaced by others: a crash at any step leaves the old or the new, also when one becomes several (SPEC L7)."""
+"""Segments replaced by others: a crash at any step leaves the old or the new, also where one becomes several (L7)."""
 
 from __future__ import annotations
 

@@ -106,7 +106,7 @@ class Compaction:
             cleaner=cleaner,
             sources=sources,
             follower=follower,
-            # The checkpoint may be behind retention, or beyond a log that was cut: all of it is dirty then.
+            # The checkpoint may be behind what retention has taken.
             first_dirty_offset=max(first_dirty_offset, sources[0].base_offset),
             aborted=log.aborted_transactions(sources[0].base_offset, sources[-1].end_offset),
             producers=last_of_producers(log.producers.entries()),

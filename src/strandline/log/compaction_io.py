@@ -24,30 +24,29 @@ class WatchedFile:
 
 
 class CleanedSegmentWriter:
-    """Gathers batches to write many in one go."""
+    """Gathers batches to write many in one go. They are copied: a view would keep all of its chunk in memory."""
 
     def __init__(self, segment: Segment, buffer_bytes: int, throttle: Callable[[int], None]) -> None:
         self._segment = segment
         self._buffer_bytes = buffer_bytes
         self._throttle = throttle
-        self._batches: list[KeptBatch] = []
-        self._size_bytes = 0
+        self._buffer = bytearray()
+        self._notes: list[tuple[int, int, int]] = []
         self.record_count = 0
 
     def add(self, kept: KeptBatch) -> None:
-        self._batches.append(kept)
-        self._size_bytes += len(kept.data)
+        self._buffer += kept.data
+        self._notes.append((len(kept.data), kept.last_offset, kept.max_timestamp))
         self.record_count += kept.record_count
-        if self._size_bytes >= self._buffer_bytes:
+        if len(self._buffer) >= self._buffer_bytes:
             self._write()
 
     def _write(self) -> None:
-        if self._batches:
-            notes = [(len(kept.data), kept.last_offset, kept.max_timestamp) for kept in self._batches]
-            self._segment.append([kept.data for kept in self._batches], notes)
-            self._throttle(self._size_bytes)
-            self._batches.clear()
-            self._size_bytes = 0
+        if self._notes:
+            self._segment.append([self._buffer], self._notes)
+            self._throttle(len(self._buffer))
+            self._buffer.clear()
+            self._notes.clear()
 
     def close(self, aborted: list[AbortedTransaction]) -> None:
         """Everything on the disk, and no handle left open: a log may have thousands of segments."""

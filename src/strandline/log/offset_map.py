@@ -11,8 +11,8 @@ What an entry costs is counted as CPython allocates it, and the whole never exce
                 entry bytes a slot: 30 bytes an entry when full, 60 just after it has doubled. While it doubles, the
                 old table is there too: 90 bytes.
 
-That makes 110 to 186 bytes a key, 144 in the mean for keys of 16 to 31 bytes; Kafka's table has 24, and may confuse two
-keys. A map with no room at all still takes one key, so that compaction always gets on.
+That makes 110 to 170 bytes for a key of up to 15 bytes, 126 to 186 for a longer one; Kafka's table has 24. A map with
+no room at all still takes one key, so that compaction always gets on.
 """
 
 from __future__ import annotations
