@@ -1,8 +1,8 @@
 """Apache Kafka itself as the referee: fetched through Maven, its programs run by class name.
 
-Each series has a small committed `kafka-<series>/pom.xml`; Maven copies the jars it names into `.interop/` (ignored by
-git). A stamp with the pom's digest makes the second call a file comparison. What is missing (Java, Maven, the network) is
-a `RefereeMissing` with one sentence to say so: an interop test without its referee fails, it is never skipped.
+Each series has a small committed `kafka-<series>/pom.xml`; Maven copies the jars it names into `.interop/` (ignored
+by git). A stamp with the pom's digest makes the second call a file comparison. What is missing (Java, Maven, the
+network) is a `RefereeMissing` with one sentence to say so: an interop test without its referee fails, never skips.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 STORE = HERE.parents[1] / ".interop"
 SERIES = ("3.9", "4.3")
+MAVEN = ("mvn", "-q", "-B", "-DincludeScope=runtime")
 FETCH_TIMEOUT_SECONDS = 900
 TOOL_TIMEOUT_SECONDS = 120
 TOOL_HEAP_MB = 128
@@ -44,7 +45,9 @@ class Kafka:
     version: str
     jars: Path
 
-    def command(self, program: str, *arguments: str, heap_mb: int = TOOL_HEAP_MB, log_level: str = "ERROR") -> list[str]:
+    def command(
+        self, program: str, *arguments: str, heap_mb: int = TOOL_HEAP_MB, log_level: str = "ERROR"
+    ) -> list[str]:
         """`program` is a class name, or the path of a single-file Java program."""
         return [
             "java",
@@ -96,24 +99,23 @@ def _copy_jars(pom: Path, jars: Path, stamp: Path) -> None:
     if stamp.exists() and stamp.read_text() == digest:
         return
     if shutil.which("mvn") is None:
-        raise RefereeMissing("make interop needs Maven to fetch Apache Kafka, and there is no `mvn` on the path.")
+        raise RefereeMissing("Interop needs Maven to fetch Apache Kafka: there is no `mvn` on the path.")
     shutil.rmtree(jars, ignore_errors=True)
     copied = subprocess.run(
-        ["mvn", "-q", "-B", "-f", str(pom), "dependency:copy-dependencies"]
-        + ["-DincludeScope=runtime", f"-DoutputDirectory={jars}"],
+        [*MAVEN, "-f", str(pom), "dependency:copy-dependencies", f"-DoutputDirectory={jars}"],
         capture_output=True,
         text=True,
         timeout=FETCH_TIMEOUT_SECONDS,
     )
     if copied.returncode != 0:
         reason = next((line for line in copied.stdout.splitlines() if "ERROR" in line), "no reason given")
-        raise RefereeMissing(f"make interop could not fetch Apache Kafka through Maven: {reason.strip()}")
+        raise RefereeMissing(f"Maven could not fetch Apache Kafka: {reason.strip()}")
     stamp.write_text(digest)
 
 
 def _need_java() -> None:
     if shutil.which("java") is None:
-        raise RefereeMissing("make interop needs Java 17 or newer to run Apache Kafka, and there is no `java` on the path.")
+        raise RefereeMissing("Interop needs Java 17 to run Apache Kafka: there is no `java` on the path.")
 
 
 def _version_in(pom: Path) -> str:
