@@ -63,9 +63,10 @@ class Kafka:
             *arguments,
         ]
 
-    def run(self, program: str, *arguments: str, stdin: str = "") -> ToolResult:
+    def run(self, program: str, *arguments: str, stdin: str = "", folder: Path | None = None) -> ToolResult:
         done = subprocess.run(
             self.command(program, *arguments),
+            cwd=folder,
             input=stdin,
             capture_output=True,
             encoding="utf-8",
@@ -74,11 +75,12 @@ class Kafka:
         )
         return ToolResult(done.returncode, done.stdout, done.stderr)
 
-    def dump_log_segments(self, files: Sequence[Path], *flags: str) -> ToolResult:
-        """`kafka-dump-log`. The files are separated by commas, so no path may hold one."""
+    def dump_log_segments(self, files: Sequence[Path], *flags: str, folder: Path | None = None) -> ToolResult:
+        """`kafka-dump-log`, run in `folder`; the text names the files as they are given here."""
         # The tool moved from Kafka's core to its tools module within the 4 series.
         package = "kafka.tools" if self.series == "3.9" else "org.apache.kafka.tools"
-        return self.run(f"{package}.DumpLogSegments", *flags, "--files", ",".join(map(str, files)))
+        names = ",".join(map(str, files))
+        return self.run(f"{package}.DumpLogSegments", *flags, "--files", names, folder=folder)
 
 
 def fetch(series: str) -> Kafka:
