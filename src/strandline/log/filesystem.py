@@ -146,6 +146,10 @@ class RealFile:
             os.close(self._descriptor)
             self._descriptor = -1
 
+    def __del__(self) -> None:
+        # A removed segment is let go, not closed: whoever still reads from it keeps the descriptor alive.
+        self.close()
+
 
 IOV_MAX = os.sysconf("SC_IOV_MAX")
 

@@ -125,6 +125,16 @@ class BatchHead(NamedTuple):
         return (self.base_sequence + self.last_offset_delta) & 0x7FFF_FFFF
 
 
+def magic_of(batch: Buffer) -> int:
+    """The format of a batch, which every format has at the same place."""
+    if len(batch) <= MAGIC_POSITION:
+        raise CorruptData(f"{len(batch)} bytes are too few for a batch")
+    magic = batch[MAGIC_POSITION]
+    if magic > MAGIC_V2:
+        raise CorruptData(f"there is no batch format with magic {magic}")
+    return magic
+
+
 def read_head(buffer: Buffer, position: int = 0) -> BatchHead:
     """The head at `position`, which must be of format v2. Nothing but the shape is verified."""
     if len(buffer) - position < HEAD_BYTES:
@@ -143,7 +153,9 @@ def verify_batch(batch: Buffer) -> BatchHead:
     if head.magic != MAGIC_V2:
         raise CorruptData(f"magic {head.magic} at offset {head.base_offset} is not 2")
     if head.size_bytes != len(batch):
-        raise CorruptData(f"batch at offset {head.base_offset} says {head.size_bytes} bytes, has {len(batch)}")
+        raise CorruptData(
+            f"batch at offset {head.base_offset} says {head.size_bytes} bytes, has {len(batch)}"
+        )
     if batch_crc(batch) != head.crc:
         raise CorruptData(f"CRC of the batch at offset {head.base_offset} does not match its bytes")
     if head.last_offset_delta < 0 or head.record_count < 0:

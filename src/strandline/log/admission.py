@@ -1,0 +1,141 @@
+"""What a leader asks of a batch before it becomes part of the log.
+
+The head is verified in full: size, magic, CRC-32C, counts, timestamps, bits a client may not set. Records are not touched,
+except where a rule is about them: a compacted topic needs keys, another codec is wanted, or the topic stamps arrival time.
+Answers are Kafka's error codes (reliability §7.2).
+"""
+
+from __future__ import annotations
+
+from crc32c import crc32c
+
+from strandline.model.failures import CorruptData, ErrorCode, Refused
+from strandline.model.settings import LogSettings
+from strandline.records.batch import (
+    ATTRIBUTES_POSITION,
+    CODEC_MASK,
+    CONTROL,
+    HEAD,
+    HEAD_BYTES,
+    LENGTH_END,
+    LOG_APPEND_TIME,
+    MAGIC_V2,
+    NO_TIMESTAMP,
+    TRANSACTIONAL,
+    BatchHead,
+    Buffer,
+    set_max_timestamp,
+)
+from strandline.records.builder import seal_batch
+from strandline.records.compression import Codec
+from strandline.records.record import records_section
+from strandline.records.walk import FIELDS_PER_RECORD, KEY_LENGTH, walk_records
+
+CLIENT_ATTRIBUTES = CODEC_MASK | LOG_APPEND_TIME | TRANSACTIONAL
+COORDINATOR_ATTRIBUTES = CLIENT_ATTRIBUTES | CONTROL
+
+
+def admit(
+    batch: Buffer, settings: LogSettings, now_ms: int, *, from_client: bool
+) -> tuple[Buffer, BatchHead]:
+    """The batch to write, which may be another one than was given, and its head. `Refused` says why not."""
+    size = len(batch)
+    if size < HEAD_BYTES:
+        raise Refused(ErrorCode.CORRUPT_MESSAGE, f"{size} bytes are too few for a record batch")
+    head = BatchHead._make(HEAD.unpack_from(batch))
+    if head.magic != MAGIC_V2:
+        raise _wrong_magic(head.magic)
+    if head.batch_length + LENGTH_END != size:
+        raise _wrong_size(head, size)
+    if size > settings.max_message_bytes:
+        raise _too_large(size, settings.max_message_bytes)
+    if crc32c(memoryview(batch)[ATTRIBUTES_POSITION:]) != head.crc:
+        raise Refused(ErrorCode.CORRUPT_MESSAGE, "the CRC of the batch does not match its bytes")
+    _check_head(head, CLIENT_ATTRIBUTES if from_client else COORDINATOR_ATTRIBUTES)
+    if settings.compacts and not head.is_control:
+        _check_keys(batch, head)
+    if _wants_other_codec(head, settings):
+        batch, head = _recompress(batch, head, Codec.by_name(settings.compression_type))
+    if settings.message_timestamp_type == "LogAppendTime":
+        return _stamp(batch, head, now_ms)
+    if from_client:
+        _check_timestamps(head, settings, now_ms)
+    return batch, head
+
+
+def _check_head(head: BatchHead, allowed_attributes: int) -> None:
+    attributes = head.attributes
+    if attributes & ~allowed_attributes or attributes & CODEC_MASK > Codec.ZSTD:
+        raise Refused(ErrorCode.INVALID_RECORD, f"attributes {attributes:#06x} are not a client's to set")
+    if attributes & LOG_APPEND_TIME:
+        raise Refused(ErrorCode.INVALID_TIMESTAMP, "only the broker may stamp records with append time")
+    if head.record_count <= 0 or head.last_offset_delta != head.record_count - 1:
+        raise Refused(
+            ErrorCode.INVALID_RECORD,
+            f"{head.record_count} records do not fit a last offset delta of {head.last_offset_delta}",
+        )
+    if head.producer_id >= 0:
+        if not head.is_control and head.base_sequence < 0:
+            raise Refused(ErrorCode.INVALID_RECORD, f"base sequence {head.base_sequence} with a producer id")
+    elif attributes & TRANSACTIONAL:
+        raise Refused(ErrorCode.INVALID_RECORD, "a transactional batch needs a producer id")
+
+
+def _check_timestamps(head: BatchHead, settings: LogSettings, now_ms: int) -> None:
+    latest = now_ms + settings.message_timestamp_after_max_ms
+    if head.max_timestamp > latest:
+        raise Refused(ErrorCode.INVALID_TIMESTAMP, f"timestamp {head.max_timestamp} is later than {latest}")
+    earliest = now_ms - settings.message_timestamp_before_max_ms
+    if NO_TIMESTAMP < head.base_timestamp < earliest:
+        raise Refused(
+            ErrorCode.INVALID_TIMESTAMP, f"timestamp {head.base_timestamp} is earlier than {earliest}"
+        )
+
+
+def _check_keys(batch: Buffer, head: BatchHead) -> None:
+    try:
+        fields = walk_records(records_section(batch), head.record_count)
+    except CorruptData as error:
+        raise Refused(ErrorCode.INVALID_RECORD, str(error)) from None
+    if -1 in fields[KEY_LENGTH::FIELDS_PER_RECORD]:
+        raise Refused(ErrorCode.INVALID_RECORD, "a compacted topic takes only records that have a key")
+
+
+def _wants_other_codec(head: BatchHead, settings: LogSettings) -> bool:
+    wanted = settings.compression_type
+    return wanted != "producer" and not head.is_control and Codec.by_name(wanted) != head.codec
+
+
+def _recompress(batch: Buffer, head: BatchHead, codec: Codec) -> tuple[Buffer, BatchHead]:
+    try:
+        section = records_section(batch)
+    except CorruptData as error:
+        raise Refused(ErrorCode.INVALID_RECORD, str(error)) from None
+    sealed = seal_batch(section, head._replace(attributes=head.attributes & ~CODEC_MASK | codec))
+    return sealed, BatchHead._make(HEAD.unpack_from(sealed))
+
+
+def _stamp(batch: Buffer, head: BatchHead, now_ms: int) -> tuple[Buffer, BatchHead]:
+    writable = batch if isinstance(batch, bytearray) else bytearray(batch)
+    set_max_timestamp(writable, now_ms, log_append_time=True)
+    return writable, head._replace(
+        max_timestamp=now_ms, attributes=head.attributes | LOG_APPEND_TIME
+    )
+
+
+def _wrong_magic(magic: int) -> Refused:
+    if magic in (0, 1):
+        return Refused(ErrorCode.INVALID_RECORD, f"message format v{magic} must be converted to v2 first")
+    return Refused(ErrorCode.CORRUPT_MESSAGE, f"magic byte {magic} is not a record format")
+
+
+def _wrong_size(head: BatchHead, size: int) -> Refused:
+    if HEAD_BYTES <= head.batch_length + LENGTH_END < size:
+        return Refused(ErrorCode.INVALID_RECORD, "a produce request carries one batch for a partition")
+    return Refused(
+        ErrorCode.CORRUPT_MESSAGE, f"batch length {head.batch_length} does not fit {size} bytes"
+    )
+
+
+def _too_large(size: int, limit: int) -> Refused:
+    return Refused(ErrorCode.MESSAGE_TOO_LARGE, f"{size} bytes exceed max.message.bytes={limit}")

@@ -1,0 +1,53 @@
+"""Flushing, cut so that the slow part can run in a worker thread (SPEC L9).
+
+`Log.begin_flush` (owner's thread) → `FlushWork.run` (any thread; only syncs) → `Log.end_flush` (owner's thread).
+
+The work holds open `.log` files, whose long-lived descriptors see every write-back error, and the paths of the small files
+beside them, which the owner may remap or rename meanwhile: a name that is gone belongs to a deleted segment.
+"""
+
+from __future__ import annotations
+
+from strandline.log import names
+from strandline.log.filesystem import File, FileSystem
+from strandline.log.segment import Segment
+
+
+class FlushWork:
+    """Files to sync, and the offset below which everything is durable once they are."""
+
+    __slots__ = ("_directory", "_files", "_filesystem", "_paths", "up_to_offset")
+
+    def __init__(
+        self,
+        filesystem: FileSystem,
+        directory: str | None,
+        segments: list[Segment],
+        snapshots: list[str],
+        up_to_offset: int,
+    ) -> None:
+        self._filesystem = filesystem
+        self._directory = directory  # None when no name in it is new
+        self._files: list[File] = [segment.file for segment in segments]
+        self._paths = [segment.path(kind) for segment in segments for kind in names.INDEX_SUFFIXES]
+        self._paths += snapshots
+        self.up_to_offset = up_to_offset
+
+    def run(self) -> None:
+        """Names last: a durable name whose bytes are not would outlive them as garbage."""
+        for file in self._files:
+            file.sync()
+        for path in self._paths:
+            self._sync_if_there(path)
+        if self._directory is not None:
+            self._filesystem.sync_directory(self._directory)
+
+    def _sync_if_there(self, path: str) -> None:
+        try:
+            file = self._filesystem.open(path)
+        except FileNotFoundError:
+            return
+        try:
+            file.sync()
+        finally:
+            file.close()

@@ -1,0 +1,69 @@
+"""All data directories of a broker (`log.dirs`): where new partitions go, and what goes on when one fails (SPEC L10)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from uuid import UUID
+
+from strandline.log.filesystem import FileSystem
+from strandline.log.log import Log
+from strandline.log.log_directory import LogDirectory, Progress, SettingsOf
+from strandline.model.failures import StorageFailed
+from strandline.model.partitions import TopicPartition
+
+
+class LogDirectories:
+    def __init__(self, directories: Sequence[LogDirectory]) -> None:
+        self.directories = list(directories)
+
+    @classmethod
+    def open(
+        cls,
+        filesystem: FileSystem,
+        paths: Sequence[str],
+        settings_of: SettingsOf,
+        *,
+        now_ms: int,
+        progress: Progress | None = None,
+    ) -> LogDirectories:
+        """Directories that fail are kept as offline ones; with none left there is nothing to serve."""
+        opened: list[LogDirectory] = []
+        try:
+            for path in paths:
+                opened.append(
+                    LogDirectory.open(filesystem, path, settings_of, now_ms=now_ms, progress=progress)
+                )
+        except BaseException:
+            for directory in opened:
+                directory.release()
+            raise
+        directories = cls(opened)
+        if not directories.online():
+            raise StorageFailed("; ".join(f"{each.path}: {each.failure}" for each in opened))
+        return directories
+
+    def online(self) -> list[LogDirectory]:
+        return [directory for directory in self.directories if directory.is_usable()]
+
+    def directory_of(self, partition: TopicPartition) -> LogDirectory | None:
+        return next((each for each in self.directories if partition in each.logs), None)
+
+    def log_of(self, partition: TopicPartition) -> Log | None:
+        directory = self.directory_of(partition)
+        return directory.logs[partition] if directory else None
+
+    def create(self, partition: TopicPartition, *, now_ms: int, topic_id: UUID | None = None) -> Log:
+        """In the directory with the fewest partitions, as Kafka places them."""
+        online = self.online()
+        if not online:
+            raise StorageFailed("every log directory is offline")
+        emptiest = min(online, key=lambda directory: len(directory.logs))
+        return emptiest.create(partition, now_ms=now_ms, topic_id=topic_id)
+
+    def close(self, *, now_ms: int) -> None:
+        """Each on its own: a directory that fails on the way out must not cost the others their clean stop."""
+        for directory in self.directories:
+            try:
+                directory.close(now_ms=now_ms)
+            except StorageFailed:
+                directory.release()

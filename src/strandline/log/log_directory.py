@@ -1,0 +1,290 @@
+"""One data directory of a broker: its lock, its checkpoints, its partitions (SPEC L8, L10).
+
+    .lock                      held while a process uses the directory, Kafka's processes included
+    meta.properties            whose directory it is
+    .kafka_cleanshutdown       there only between a clean stop and the next start
+    <topic>-<partition>/       a log
+    <name>.<token>-delete/     a partition that was removed and whose files wait to go
+    the four offset checkpoints
+
+The clean-shutdown marker is removed, durably, before anything else is touched: if this start does not come to its end,
+the next one must not believe in the stop before it (KAFKA-15375).
+
+The first failed write or sync takes the whole directory offline: its logs refuse everything, nothing more is written into
+it, the checkpoints least of all, and no sync is tried again (SPEC L10). Other directories go on.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping
+from uuid import UUID
+
+from strandline.log import checkpoints
+from strandline.log.clean_shutdown import CLEAN_SHUTDOWN_MARKER, encode_clean_shutdown
+from strandline.log.filesystem import File, FileSystem, read_whole, replace_durably
+from strandline.log.log import Log
+from strandline.log.names import PARTITION_METADATA
+from strandline.log.partition_metadata import decode_partition_metadata, encode_partition_metadata
+from strandline.log.recovery import open_log
+from strandline.model.failures import CorruptData, StorageFailed, check
+from strandline.model.partitions import (
+    DELETED_FOLDER,
+    TopicPartition,
+    check_topic_name,
+    deleted_folder,
+    parse_partition_folder,
+)
+from strandline.model.settings import LogSettings
+
+LOCK = ".lock"
+SettingsOf = Callable[[str], LogSettings]
+Progress = Callable[[str], None]
+
+
+class DirectoryInUse(Exception):
+    """Another process holds the lock. The message names the directory and says what to do."""
+
+
+class LogDirectory:
+    def __init__(self, filesystem: FileSystem, path: str, settings_of: SettingsOf) -> None:
+        """Use `LogDirectory.open`."""
+        self.filesystem = filesystem
+        self.path = path
+        self.settings_of = settings_of
+        self.logs: dict[TopicPartition, Log] = {}
+        self.topic_ids: dict[TopicPartition, UUID] = {}
+        self.findings: list[str] = []  # what opening found and mended, in sentences
+        self.failure: str | None = None
+        self.was_clean = False
+        self._lock: File | None = None
+        self._removals: deque[tuple[int, str]] = deque()
+
+    @classmethod
+    def open(
+        cls,
+        filesystem: FileSystem,
+        path: str,
+        settings_of: SettingsOf,
+        *,
+        now_ms: int,
+        progress: Progress | None = None,
+    ) -> LogDirectory:
+        """Lock the directory and open every partition in it. `progress` is called with each folder's name."""
+        directory = cls(filesystem, path, settings_of)
+        try:
+            filesystem.make_directories(path)
+            directory._take_lock()
+            directory._load(now_ms, progress or (lambda _: None))
+        except OSError as error:
+            directory.failed(error)
+        return directory
+
+    def _take_lock(self) -> None:
+        self._lock = self.filesystem.lock(f"{self.path}/{LOCK}")
+        if self._lock is None:
+            raise DirectoryInUse(
+                f"{self.path} is in use by another process; stop it, or choose another directory"
+            )
+
+    def _load(self, now_ms: int, progress: Progress) -> None:
+        self.was_clean = self._take_clean_shutdown_marker()
+        recovery_points = self._read_offsets(checkpoints.RECOVERY_POINT_CHECKPOINT)
+        log_starts = self._read_offsets(checkpoints.LOG_START_CHECKPOINT)
+        for folder, partition in list(self._partition_folders()):
+            progress(folder)
+            found: list[str] = []
+            log = open_log(
+                self.filesystem,
+                f"{self.path}/{folder}",
+                partition,
+                self.settings_of(partition.topic),
+                now_ms=now_ms,
+                recovery_point=recovery_points.get(partition, 0),
+                log_start_offset=log_starts.get(partition, 0),
+                is_clean=self.was_clean,
+                findings=found,
+            )
+            self._adopt(log)
+            self.findings += [f"{folder}/{sentence}" for sentence in found]
+            self._load_topic_id(folder, partition)
+
+    def _adopt(self, log: Log) -> None:
+        self.logs[log.partition] = log
+        log.offsets_lowered = self._write_lowered_offsets
+
+    def _write_lowered_offsets(self) -> None:
+        """A log was truncated: what the checkpoints promise must shrink before the log does."""
+        self.write_recovery_points()
+        self.write_log_starts()
+
+    def _take_clean_shutdown_marker(self) -> bool:
+        path = f"{self.path}/{CLEAN_SHUTDOWN_MARKER}"
+        if not self.filesystem.exists(path):
+            return False
+        self.filesystem.remove(path)
+        self.filesystem.sync_directory(self.path)
+        return True
+
+    def _read_offsets(self, name: str) -> dict[TopicPartition, int]:
+        """A damaged checkpoint counts as none: a recovery point of 0 costs a scan, not data."""
+        try:
+            return checkpoints.read_offsets(self.filesystem, f"{self.path}/{name}")
+        except CorruptData as error:
+            self.findings.append(f"{name}: {error}; ignored")
+            return {}
+
+    def _partition_folders(self) -> Iterator[tuple[str, TopicPartition]]:
+        for name in self.filesystem.names(self.path):
+            if not self.filesystem.is_directory(f"{self.path}/{name}"):
+                continue
+            if DELETED_FOLDER.fullmatch(name):
+                self.filesystem.remove_tree(f"{self.path}/{name}")
+                continue
+            partition = parse_partition_folder(name)
+            if partition is not None:
+                yield name, partition
+
+    def _load_topic_id(self, folder: str, partition: TopicPartition) -> None:
+        path = f"{self.path}/{folder}/{PARTITION_METADATA}"
+        if not self.filesystem.exists(path):
+            return
+        try:
+            self.topic_ids[partition] = decode_partition_metadata(read_whole(self.filesystem, path))
+        except CorruptData as error:
+            self.findings.append(f"{folder}/{PARTITION_METADATA}: {error}; ignored")
+
+    # Partitions.
+
+    def create(self, partition: TopicPartition, *, now_ms: int, topic_id: UUID | None = None) -> Log:
+        """A new, empty log. Its folder's name is durable when this returns."""
+        self.check_usable()
+        check_topic_name(partition.topic)
+        check(partition not in self.logs, f"{partition} is in {self.path} already")
+        folder = f"{self.path}/{partition}"
+        try:
+            log = open_log(
+                self.filesystem, folder, partition, self.settings_of(partition.topic), now_ms=now_ms, is_clean=True
+            )
+            if topic_id is not None:
+                replace_durably(
+                    self.filesystem, f"{folder}/{PARTITION_METADATA}", encode_partition_metadata(topic_id)
+                )
+                self.topic_ids[partition] = topic_id
+            self.filesystem.sync_directory(folder)
+            self.filesystem.sync_directory(self.path)
+        except OSError as error:
+            raise self.failed(error) from error
+        self._adopt(log)
+        return log
+
+    def remove(self, partition: TopicPartition, *, token: str, now_ms: int) -> None:
+        """Rename the folder away at once, so that the topic can be created again; remove the files later.
+
+        `token` is 32 hexadecimal digits that no other removal has used.
+        """
+        self.check_usable()
+        log = self.logs.pop(partition)
+        self.topic_ids.pop(partition, None)
+        target = f"{self.path}/{deleted_folder(partition, token)}"
+        # The name may come back as a new, empty log, for which the old recovery point would be a lie.
+        self._write_lowered_offsets()
+        for segment in log.segments.all():
+            segment.forget()
+        try:
+            self.filesystem.rename(log.directory, target)
+            self.filesystem.sync_directory(self.path)
+        except OSError as error:
+            raise self.failed(error) from error
+        self._removals.append((now_ms + log.settings.file_delete_delay_ms, target))
+
+    def remove_due_files(self, now_ms: int) -> None:
+        """Unlink segments and folders whose delay has passed (SPEC C5)."""
+        self.check_usable()
+        try:
+            for log in self.logs.values():
+                log.deletions.remove_due(now_ms)
+            while self._removals and self._removals[0][0] <= now_ms:
+                self.filesystem.remove_tree(self._removals.popleft()[1])
+        except OSError as error:
+            raise self.failed(error) from error
+
+    # Checkpoints.
+
+    def write_recovery_points(self) -> None:
+        self._write_offsets(
+            checkpoints.RECOVERY_POINT_CHECKPOINT,
+            {partition: log.recovery_point for partition, log in self.logs.items()},
+        )
+
+    def write_log_starts(self) -> None:
+        """Only those that lie inside a segment: the others are the first segment's name (as Kafka does)."""
+        self._write_offsets(
+            checkpoints.LOG_START_CHECKPOINT,
+            {
+                partition: log.log_start_offset
+                for partition, log in self.logs.items()
+                if log.log_start_offset > log.segments.first.base_offset
+            },
+        )
+
+    def write_high_watermarks(self, high_watermarks: Mapping[TopicPartition, int]) -> None:
+        self._write_offsets(checkpoints.HIGH_WATERMARK_CHECKPOINT, high_watermarks)
+
+    def read_high_watermarks(self) -> dict[TopicPartition, int]:
+        return self._read_offsets(checkpoints.HIGH_WATERMARK_CHECKPOINT)
+
+    def write_cleaner_offsets(self, offsets: Mapping[TopicPartition, int]) -> None:
+        self._write_offsets(checkpoints.CLEANER_CHECKPOINT, offsets)
+
+    def read_cleaner_offsets(self) -> dict[TopicPartition, int]:
+        return self._read_offsets(checkpoints.CLEANER_CHECKPOINT)
+
+    def _write_offsets(self, name: str, offsets: Mapping[TopicPartition, int]) -> None:
+        self.check_usable()
+        try:
+            checkpoints.write_offsets(self.filesystem, f"{self.path}/{name}", offsets)
+        except OSError as error:
+            raise self.failed(error) from error
+
+    # Life.
+
+    def is_usable(self) -> bool:
+        """One failed log means a failed disk: the others on it must not go on as if nothing had happened."""
+        if self.failure is None:
+            for log in self.logs.values():
+                if log.failure is not None:
+                    self.failed(log.failure)
+                    break
+        return self.failure is None
+
+    def check_usable(self) -> None:
+        if not self.is_usable():
+            raise StorageFailed(f"{self.path} is offline: {self.failure}")
+
+    def failed(self, error: OSError) -> StorageFailed:
+        """Offline until the process starts again. Every log in here is fenced with it."""
+        self.failure = self.failure or str(error)
+        for log in self.logs.values():
+            log.failed(error)
+        return StorageFailed(f"{self.path}: {error}")
+
+    def close(self, *, now_ms: int) -> None:
+        """A clean stop. The marker comes last: it vouches for everything before it."""
+        if self.is_usable():
+            for log in self.logs.values():
+                log.close(now_ms)
+            self.write_recovery_points()
+            self.write_log_starts()
+            replace_durably(
+                self.filesystem, f"{self.path}/{CLEAN_SHUTDOWN_MARKER}", encode_clean_shutdown()
+            )
+        self.release()
+
+    def release(self) -> None:
+        """Give up the lock without a clean stop."""
+        if self._lock is not None:
+            self._lock.close()
+            self._lock = None
+
+

@@ -1,0 +1,73 @@
+"""Finding things in the segments of a log: by offset, by timestamp, aborted transactions (SPEC L4-L6, P3)."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from strandline.log.aborted_index import AbortedTransaction
+from strandline.log.log_slice import LogSlice
+from strandline.log.segments import Segments
+
+
+class TimestampOffset(NamedTuple):
+    """A record found by time, with the leader epoch it was written in."""
+
+    timestamp: int
+    offset: int
+    leader_epoch: int
+
+
+def read_slice(
+    segments: Segments, offset: int, max_bytes: int, *, max_offset: int, log_end_offset: int
+) -> LogSlice:
+    """From the batch that holds `offset`: up to `max_bytes`, always one batch, nothing at or above `max_offset`.
+
+    The limits are taken once, by the caller: reading them again while data arrives is how readers got to see
+    uncommitted records (KAFKA-9807, 9835).
+    """
+    for segment in segments.from_offset(offset):
+        found = segment.position_of(offset)
+        if found is None:
+            continue  # compaction emptied the rest of this segment
+        position, first_batch_bytes = found
+        if max_offset >= log_end_offset:
+            end = segment.size_bytes
+        else:
+            limit = segment.position_of(max_offset) if max_offset >= segment.base_offset else (0, 0)
+            end = limit[0] if limit is not None else segment.size_bytes
+        length = min(end - position, max(max_bytes, first_batch_bytes))
+        return LogSlice(segment.file, position, max(0, length))
+    return LogSlice(segments.active.file, segments.active.size_bytes, 0)
+
+
+def find_by_timestamp(segments: Segments, timestamp: int, log_start_offset: int) -> TimestampOffset | None:
+    """The first record whose timestamp is at or after the one asked for."""
+    for segment in segments.from_offset(log_start_offset):
+        if segment.max_timestamp >= timestamp:
+            found = segment.find_by_timestamp(timestamp, log_start_offset)
+            if found is not None:
+                return TimestampOffset(*found)
+    return None
+
+
+def find_max_timestamp(segments: Segments, log_start_offset: int) -> TimestampOffset | None:
+    """The first record that carries the largest timestamp of the log (KIP-734, KAFKA-16310)."""
+    candidates = segments.from_offset(log_start_offset)
+    latest = max(candidates, key=lambda segment: (segment.max_timestamp, -segment.base_offset))
+    if latest.size_bytes == 0 or latest.max_timestamp < 0:
+        return None
+    found = latest.find_by_timestamp(latest.max_timestamp, log_start_offset)
+    return TimestampOffset(*found) if found else None
+
+
+def aborted_transactions(
+    segments: Segments, fetch_offset: int, upper_bound_offset: int
+) -> list[AbortedTransaction]:
+    """Aborted transactions a read_committed reader of [fetch, upper bound) must filter out."""
+    collected: list[AbortedTransaction] = []
+    for segment in segments.from_offset(fetch_offset):
+        found, is_complete = segment.aborted.collect(fetch_offset, upper_bound_offset)
+        collected += found
+        if is_complete:
+            break
+    return collected

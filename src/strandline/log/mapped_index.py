@@ -1,0 +1,219 @@
+"""A file of fixed-size ascending entries, memory-mapped: what the offset index and the time index share.
+
+The index of the segment being written is preallocated: its file is as long as `segment.index.bytes` allows,
+a sparse hole, and how many entries are valid is known in memory only. `trim` cuts it to the valid entries
+when the segment is rolled or closed cleanly, so a file found on disk is taken to be full of entries. After
+a crash that is not so: the rest is zeros, or entries of a truncated past. `sanity_check` sees most of it,
+and recovery rebuilds the index from the log (SPEC L7). Nothing is checksummed, because everything can be
+rebuilt.
+
+No file is touched before the first use, so that a log of many segments opens quickly. Nothing is unmapped
+by hand: a mapping ends with its last reference, so no reader is left with one that was closed under it.
+
+Searches try the last 8 KiB first. Nearly all of them end there, and a plain binary search would each time
+touch pages in the middle of the file that are otherwise cold, and wait for the disk (KAFKA-6432).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from struct import Struct
+from typing import Any, ClassVar
+
+from strandline.log.filesystem import File, FileSystem, MappedBytes, read_whole
+from strandline.model.failures import CorruptData, check
+
+DEFAULT_MAX_BYTES = 10 * 2**20
+WARM_BYTES = 8192
+RELATIVE_OFFSET_MAX = 2**31 - 1
+
+NOTHING_MAPPED = bytearray()  # known by identity: the mapping of an index that is not open
+NumberedEntries = Iterable[tuple[int, tuple[int, int]]]
+
+
+class MappedIndex:
+    __slots__ = (
+        "_capacity",
+        "_closed",
+        "_count",
+        "_file",
+        "_file_bytes",
+        "_filesystem",
+        "_mapped",
+        "_writable",
+        "base_offset",
+        "max_bytes",
+        "path",
+    )
+
+    ENTRY: ClassVar[Struct]
+
+    def __init__(
+        self,
+        filesystem: FileSystem,
+        path: str,
+        base_offset: int,
+        max_bytes: int = DEFAULT_MAX_BYTES,
+        *,
+        writable: bool = True,
+    ) -> None:
+        """`writable=False` is for looking at files that are not ours: it creates and changes nothing."""
+        self.path = path
+        self.base_offset = base_offset
+        self.max_bytes = max_bytes
+        self._filesystem = filesystem
+        self._writable = writable
+        self._closed = False
+        self._forget()
+
+    def _forget(self) -> None:
+        self._file: File | None = None
+        self._mapped: MappedBytes = NOTHING_MAPPED
+        self._file_bytes = 0
+        self._capacity = 0  # no slot is free before the file is open: so the first append comes to open it
+        self._count = 0
+        self._remember_last()
+
+    @property
+    def entry_count(self) -> int:
+        self._bytes()
+        return self._count
+
+    @property
+    def is_full(self) -> bool:
+        self._bytes()
+        return self._count >= self._capacity
+
+    def can_append_offset(self, offset: int) -> bool:
+        return 0 <= offset - self.base_offset <= RELATIVE_OFFSET_MAX
+
+    def clear(self) -> None:
+        self._bytes()
+        self._keep(0)
+
+    def prepare_for_append(self, max_bytes: int) -> None:
+        """Make room up to `max_bytes` in an index that may have been trimmed. Its entries stay."""
+        self.max_bytes = max_bytes
+        self._bytes()
+        self._resize(max(self._whole_entries(max_bytes), self._valid_bytes))
+
+    def trim(self) -> None:
+        self._bytes()
+        self._resize(self._valid_bytes)
+
+    def sync(self) -> None:
+        if self._file is not None:
+            self._file.sync()
+
+    def moved(self, path: str) -> None:
+        """The file was renamed. An open index keeps its descriptor and need not reopen."""
+        self.path = path
+
+    def close(self, *, trim: bool = True) -> None:
+        """`trim=False` leaves the file alone: its disk has failed, or it is about to be removed."""
+        file = self._file
+        try:
+            if trim and file is not None:
+                self._resize(self._valid_bytes)
+        finally:
+            self._closed = True
+            self._forget()
+            if file is not None:
+                file.close()
+
+    def _check_probes(self, faults_among: Callable[[NumberedEntries], Iterator[str]]) -> None:
+        """First, middle and last entry only: opening many segments must not read all their indexes."""
+        mapped = self._bytes()
+        probes = sorted({0, self._count // 2, self._count - 1}) if self._count else []
+        entries = ((slot, self.ENTRY.unpack_from(mapped, slot * self.ENTRY.size)) for slot in probes)
+        for fault in (*self._length_faults(), *faults_among(entries)):
+            raise CorruptData(f"{self.path}: {fault}.")
+
+    def _every_fault(self, faults_among: Callable[[NumberedEntries], Iterator[str]]) -> Iterator[str]:
+        self._bytes()
+        yield from self._length_faults()
+        yield from faults_among(enumerate(self._stored_entries()))
+
+    def _length_faults(self) -> Iterator[str]:
+        if self._file_bytes % self.ENTRY.size != 0:
+            yield f"the file's {self._file_bytes} bytes are not whole entries of {self.ENTRY.size} bytes"
+
+    def _stored_entries(self) -> Iterator[tuple[Any, ...]]:
+        return self.ENTRY.iter_unpack(self._bytes()[: self._valid_bytes])
+
+    def _count_at_or_below(self, field: Struct, target: int) -> int:
+        """How many entries have a `field` of at most `target`; they are the first ones."""
+        mapped = self._mapped
+        if mapped is NOTHING_MAPPED:
+            mapped = self._bytes()
+        unpack_from, entry_bytes = field.unpack_from, self.ENTRY.size
+        low, high = 0, self._count
+        warm = high - WARM_BYTES // entry_bytes
+        if warm > 0:
+            if unpack_from(mapped, warm * entry_bytes)[0] <= target:
+                low = warm + 1
+            else:
+                high = warm
+        while low < high:
+            middle = (low + high) >> 1
+            if unpack_from(mapped, middle * entry_bytes)[0] <= target:
+                low = middle + 1
+            else:
+                high = middle
+        return low
+
+    def _keep(self, count: int) -> None:
+        self._count = count
+        self._remember_last()
+
+    def _remember_last(self) -> None:
+        """Called whenever the last entry has become another one."""
+        raise NotImplementedError
+
+    @property
+    def _valid_bytes(self) -> int:
+        return self._count * self.ENTRY.size
+
+    def _whole_entries(self, size_bytes: int) -> int:
+        return size_bytes - size_bytes % self.ENTRY.size
+
+    def _bytes(self) -> MappedBytes:
+        if self._mapped is not NOTHING_MAPPED:
+            return self._mapped
+        check(not self._closed, f"{self.path} is used after it was closed")
+        return self._open() if self._writable else self._look()
+
+    def _open(self) -> MappedBytes:
+        is_new = not self._filesystem.exists(self.path)
+        file = self._filesystem.open(self.path, create=is_new)
+        try:
+            if is_new:
+                file.truncate(self._whole_entries(self.max_bytes))
+            mapped = self._adopt(file, file.size())
+        except BaseException:
+            file.close()
+            raise
+        self._file = file
+        self._keep(0 if is_new else self._capacity)
+        return mapped
+
+    def _look(self) -> MappedBytes:
+        data = read_whole(self._filesystem, self.path) if self._filesystem.exists(self.path) else b""
+        self._mapped = bytearray(data)
+        self._file_bytes = len(data)
+        self._capacity = len(data) // self.ENTRY.size
+        self._keep(self._capacity)
+        return self._mapped
+
+    def _resize(self, file_bytes: int) -> None:
+        check(self._file is not None, f"{self.path} was opened to be looked at only")
+        if self._file is not None and file_bytes != self._file_bytes:
+            self._file.truncate(file_bytes)
+            self._adopt(self._file, file_bytes)
+
+    def _adopt(self, file: File, file_bytes: int) -> MappedBytes:
+        # Nothing can be mapped of an empty file.
+        self._mapped = file.map(file_bytes) if file_bytes else bytearray()
+        self._file_bytes = file_bytes
+        self._capacity = file_bytes // self.ENTRY.size
+        return self._mapped

@@ -1,0 +1,280 @@
+"""Opening a log: what is on the disk becomes a `Log`, whatever state a crash left it in (SPEC L7).
+
+After a clean stop the segments are taken as they are; only the end of the last one is read. After any other stop every
+segment from the recovery point on is read in full: a batch is kept if its length, CRC and offsets hold, the first that
+does not ends the log, and what follows is cut. Indexes, producer snapshots and leader epochs of those segments are made
+anew. Opening never fails on bad bytes: the longest valid prefix is kept, and `findings` tells in sentences what was done.
+
+Below the recovery point bytes were synced, so a bad CRC there is rot and not a torn write: it is reported, not cut, for
+cutting would lose every acknowledged record behind it.
+
+A hole: a segment whose bytes were lost at a batch boundary looks valid, yet the next segment does not begin where it ends.
+In a log that was never compacted this can only be a loss, so the later segments go. Compacted logs have such gaps by nature.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from strandline.log import checkpoints, names, replay
+from strandline.log.filesystem import FileSystem
+from strandline.log.leader_epochs import LeaderEpochs
+from strandline.log.leftovers import resolve_leftovers
+from strandline.log.log import Log
+from strandline.log.producer_snapshots import ProducerSnapshots
+from strandline.log.producer_state import ProducerState
+from strandline.log.segment import Segment
+from strandline.log.segments import Segments
+from strandline.model.failures import CorruptData
+from strandline.model.partitions import TopicPartition
+from strandline.model.settings import LogSettings
+from strandline.records.batch import MAGIC_V2, BatchHead
+from strandline.records.heads import head_of, verified_head_of
+
+
+def open_log(
+    filesystem: FileSystem,
+    directory: str,
+    partition: TopicPartition,
+    settings: LogSettings,
+    *,
+    now_ms: int,
+    recovery_point: int = 0,
+    log_start_offset: int = 0,
+    is_clean: bool = False,
+    findings: list[str] | None = None,
+) -> Log:
+    """The log in `directory`, which is created if need be. `is_clean` says that the last stop was a clean one."""
+    filesystem.make_directories(directory)
+    opening = _Opening(
+        filesystem, directory, settings, log_start_offset, [] if findings is None else findings, now_ms
+    )
+    resolve_leftovers(filesystem, directory, settings, opening.findings)
+    opening.load_segments()
+    opening.load_epochs()
+    if not is_clean:
+        opening.recover(recovery_point)
+    log_end_offset = opening.settle_end()
+    opening.settle_start(log_end_offset)
+    opening.settle_epochs(log_end_offset)
+    opening.settle_producers(log_end_offset)
+    for segment in opening.segments.all():
+        segment.forget()  # opened again when used: a broker has many partitions, and few of them are busy
+    return Log(
+        filesystem,
+        directory,
+        partition,
+        settings,
+        segments=opening.segments,
+        log_start_offset=opening.log_start_offset,
+        recovery_point=log_end_offset if is_clean else min(recovery_point, log_end_offset),
+        log_end_offset=log_end_offset,
+        epochs=opening.epochs,
+        producers=opening.producers,
+        snapshots=opening.snapshots,
+        now_ms=now_ms,
+    )
+
+
+@dataclass
+class _Opening:
+    filesystem: FileSystem
+    directory: str
+    settings: LogSettings
+    log_start_offset: int
+    findings: list[str]
+    now_ms: int
+    segments: Segments = field(init=False)
+    epochs: LeaderEpochs = field(default_factory=LeaderEpochs)
+    producers: ProducerState = field(default_factory=ProducerState)
+
+    def __post_init__(self) -> None:
+        self.snapshots = ProducerSnapshots(self.filesystem, self.directory)
+
+    def load_segments(self) -> None:
+        sizes = self.filesystem.sizes(self.directory)
+        found: list[Segment] = []
+        for name, size_bytes in sizes.items():
+            parsed = names.parse_offset_name(name)
+            if parsed is None:
+                continue
+            offset, suffix = parsed
+            if suffix == names.LOG:
+                found.append(
+                    Segment(
+                        self.filesystem,
+                        self.directory,
+                        offset,
+                        self.settings,
+                        size_bytes=size_bytes,
+                        created_ms=self.now_ms,
+                    )
+                )
+            elif suffix in names.INDEX_SUFFIXES and names.offset_name(offset, names.LOG) not in sizes:
+                self.findings.append(f"removed {name}: its segment is gone")
+                self.filesystem.remove(f"{self.directory}/{name}")
+        self.segments = Segments(found or [self._fresh(self.log_start_offset)])
+
+    def _fresh(self, base_offset: int) -> Segment:
+        return Segment.create(
+            self.filesystem, self.directory, base_offset, self.settings, now_ms=self.now_ms
+        )
+
+    def load_epochs(self) -> None:
+        path = f"{self.directory}/{names.LEADER_EPOCH_CHECKPOINT}"
+        try:
+            self.epochs = LeaderEpochs.from_entries(
+                checkpoints.read_leader_epochs(self.filesystem, path)
+            )
+        except CorruptData as error:
+            self.findings.append(f"{names.LEADER_EPOCH_CHECKPOINT}: {error}; rebuilt from the log")
+            for segment in self.segments.all():
+                self._assign_epochs_of(segment)
+
+    def _assign_epochs_of(self, segment: Segment) -> None:
+        try:
+            for _, head in segment.heads():
+                self._assign_epoch(head)
+        except CorruptData:
+            return  # recovery will cut here, or report it
+
+    def _assign_epoch(self, head: BatchHead) -> None:
+        latest = self.epochs.latest_epoch
+        if head.magic >= MAGIC_V2 and head.leader_epoch > (-1 if latest is None else latest):
+            self.epochs.assign(head.leader_epoch, head.base_offset)
+
+    def recover(self, recovery_point: int) -> None:
+        unflushed = self.segments.from_offset(recovery_point)
+        start = unflushed[0].base_offset
+        self.snapshots.remove_above(start)
+        self._rebuild_producers(start)
+        expected, has_gaps = start, self.settings.compacts
+        for index, segment in enumerate(unflushed):
+            if segment.base_offset > expected and not has_gaps:
+                self.findings.append(f"{segment} begins above offset {expected}, where the log ends")
+                self._drop(unflushed[index:])
+                return
+            if index:
+                self.producers.map_end_offset = segment.base_offset
+                self.snapshots.take(self.producers, durable=False)
+            walk = _SegmentRecovery(self, segment, recovery_point)
+            walk.run()
+            expected, has_gaps = max(expected, walk.next_offset), has_gaps or walk.has_gaps
+            if walk.fault is not None:
+                self.findings.append(walk.fault)
+                self._drop(unflushed[index + 1 :])
+                return
+
+    def _drop(self, segments: list[Segment]) -> None:
+        """Highest first, so that a crash in between leaves no hole."""
+        for segment in reversed(segments):
+            self.findings.append(f"removed {segment}: the log ends before it")
+            if len(self.segments) == 1:
+                self.segments.replace([segment], [self._fresh(segment.base_offset)])
+                return
+            self.segments.replace([segment], ())
+            segment.remove_files()
+            self.filesystem.sync_directory(self.directory)
+
+    def settle_end(self) -> int:
+        log_end_offset = self._end_of(self.segments.active)
+        if log_end_offset >= self.log_start_offset:
+            return log_end_offset
+        self.findings.append(
+            f"the log ends at {log_end_offset}, below its start {self.log_start_offset}: begun anew there"
+        )
+        old = self.segments.all()
+        for segment in reversed(old):
+            segment.remove_files()
+        self.filesystem.sync_directory(self.directory)
+        self.segments = Segments([self._fresh(self.log_start_offset)])
+        return self.log_start_offset
+
+    def _end_of(self, segment: Segment) -> int:
+        try:
+            return segment.next_offset()
+        except CorruptData:
+            # A clean stop promised good bytes. Believe the bytes, not the promise.
+            walk = _SegmentRecovery(self, segment, segment.base_offset)
+            self._rebuild_producers(segment.base_offset)
+            walk.run()
+            self.findings.append(walk.fault or f"{segment} was recovered")
+            return walk.next_offset
+
+    def settle_start(self, log_end_offset: int) -> None:
+        first = self.segments.first.base_offset
+        self.log_start_offset = min(max(self.log_start_offset, first), log_end_offset)
+
+    def settle_epochs(self, log_end_offset: int) -> None:
+        before = self.epochs.entries()
+        self.epochs.truncate_from_end(log_end_offset)
+        self.epochs.truncate_from_start(self.log_start_offset)
+        path = f"{self.directory}/{names.LEADER_EPOCH_CHECKPOINT}"
+        if self.epochs.entries() != before or not self.filesystem.exists(path):
+            checkpoints.write_leader_epochs(self.filesystem, path, self.epochs.entries())
+
+    def settle_producers(self, log_end_offset: int) -> None:
+        self.snapshots.remove_strays(self.segments.base_offsets)
+        self._rebuild_producers(log_end_offset)
+
+    def _rebuild_producers(self, end_offset: int) -> None:
+        replay.rebuild_producers(
+            self.segments,
+            self.producers,
+            self.snapshots,
+            min(self.log_start_offset, end_offset),
+            end_offset,
+            self.now_ms,
+        )
+
+
+class _SegmentRecovery:
+    """Reads one segment through, rebuilds everything derived from it, cuts it where it stops being valid."""
+
+    def __init__(self, opening: _Opening, segment: Segment, recovery_point: int) -> None:
+        self.opening = opening
+        self.segment = segment
+        self.recovery_point = recovery_point
+        self.next_offset = segment.base_offset
+        self.has_gaps = False
+        self.fault: str | None = None
+
+    def run(self) -> None:
+        segment = self.segment
+        segment.reset_indexes()
+        valid_bytes = 0
+        try:
+            for position, batch in segment.batches():
+                self._take(position, batch)
+                valid_bytes = position + len(batch)
+        except CorruptData as error:
+            self.fault = f"{segment}: {error}"
+        if valid_bytes < segment.size_bytes:
+            cut = segment.size_bytes - valid_bytes
+            self.fault = f"{self.fault or f'{segment}: a batch is cut short'}; cut {cut} bytes at {valid_bytes}"
+            segment.truncate_file(valid_bytes)
+        segment.finish()
+
+    def _take(self, position: int, batch: memoryview) -> None:
+        head = self._verified(batch)
+        if head.base_offset < self.next_offset or not self.segment.fits_offset(head.last_offset):
+            raise CorruptData(f"offset {head.base_offset} at position {position} is out of order")
+        self.has_gaps = self.has_gaps or head.base_offset > self.next_offset
+        self.segment.note_batches(position, [(head.size_bytes, head.last_offset, head.max_timestamp)])
+        self.opening._assign_epoch(head)
+        completed = replay.replay_batch(self.opening.producers, head, batch)
+        if completed is not None:
+            replay.note_completed(self.segment, self.opening.producers, completed)
+        self.next_offset = head.next_offset
+
+    def _verified(self, batch: memoryview) -> BatchHead:
+        try:
+            return verified_head_of(batch)
+        except CorruptData as error:
+            head = head_of(batch)
+            if head.last_offset >= self.recovery_point or head.last_offset_delta < 0:
+                raise
+            self.opening.findings.append(f"{self.segment}: {error}; kept, for it was flushed")
+            return head
+
+

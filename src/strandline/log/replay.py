@@ -1,0 +1,70 @@
+"""Producer state is derived: this rebuilds it by replaying the log from the newest good snapshot (SPEC P2, L7)."""
+
+from __future__ import annotations
+
+from strandline.log.aborted_index import AbortedTransaction
+from strandline.log.producer_snapshots import ProducerSnapshots
+from strandline.log.producer_state import CompletedTransaction, ProducerState
+from strandline.log.segment import Segment
+from strandline.log.segments import Segments
+from strandline.records.batch import BatchHead, Buffer
+from strandline.records.control import read_marker
+
+
+def note_completed(segment: Segment, producers: ProducerState, completed: CompletedTransaction) -> None:
+    """A transaction ended: remember it in the segment's index if it was aborted, then let it go."""
+    if completed.is_aborted:
+        segment.aborted.append(
+            AbortedTransaction(
+                completed.producer_id,
+                completed.first_offset,
+                completed.last_offset,
+                producers.last_stable_offset_of(completed),
+            )
+        )
+    producers.complete(completed)
+
+
+def replay_batch(producers: ProducerState, head: BatchHead, batch: Buffer) -> CompletedTransaction | None:
+    """Take a batch that is in the log already. Returns the transaction it ends, which the caller completes."""
+    completed = None
+    if head.producer_id >= 0:
+        completed = producers.accept(
+            head,
+            base_offset=head.base_offset,
+            from_client=False,
+            marker=read_marker(batch) if head.is_control else None,
+        )
+    producers.map_end_offset = head.next_offset
+    return completed
+
+
+def rebuild_producers(
+    segments: Segments,
+    producers: ProducerState,
+    snapshots: ProducerSnapshots,
+    log_start_offset: int,
+    end_offset: int,
+    now_ms: int,
+) -> None:
+    """Make `producers` reflect the log up to `end_offset`."""
+    snapshots.load_latest(producers, at_or_below=end_offset, log_start_offset=log_start_offset, now_ms=now_ms)
+    start = max(producers.map_end_offset, log_start_offset)
+    for segment in segments.from_offset(start):
+        _replay_segment(segment, producers, start, end_offset)
+    producers.map_end_offset = end_offset
+
+
+def _replay_segment(segment: Segment, producers: ProducerState, start: int, end_offset: int) -> None:
+    found = segment.position_of(start) if start > segment.base_offset else (0, 0)
+    if found is None:
+        return
+    for position, head in segment.heads(found[0]):
+        if head.base_offset >= end_offset:
+            return
+        if head.last_offset < start:
+            continue
+        batch = segment.file.read(position, head.size_bytes) if head.is_control else b""
+        completed = replay_batch(producers, head, batch)
+        if completed is not None:
+            producers.complete(completed)  # its index entry was made when it was written

@@ -1,0 +1,119 @@
+"""Walking the batches of a segment file.
+
+Three walks, from cheap to thorough: `find_batch` peeks at 27 bytes of each batch to find one offset (the short scan
+after the sparse index, SPEC L4), `scan_heads` reads heads and jumps over bodies, `read_batches` reads whole batches in
+large chunks. All of them stop with `CorruptData` at bytes that cannot be a batch; none of them verifies a CRC.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from struct import Struct
+
+from strandline.log.filesystem import File
+from strandline.model.failures import CorruptData
+from strandline.records.batch import (
+    HEAD_BYTES,
+    LENGTH_END,
+    MAGIC_POSITION,
+    MAGIC_V2,
+    OFFSET_AND_LENGTH,
+    SMALLEST_LENGTH,
+    BatchHead,
+    read_head,
+)
+from strandline.records.heads import head_of
+
+PEEK = Struct(">qi4xb6xi")  # base offset, length, magic, last offset delta
+PEEK_BYTES = PEEK.size
+SMALLEST_BATCH_BYTES = LENGTH_END + SMALLEST_LENGTH
+SCAN_BYTES = 4096  # one index interval: a find by offset is usually one read
+CHUNK_BYTES = 1024 * 1024
+
+
+def find_batch(
+    file: File, position: int, end: int, offset: int, *, expected: range | None = None
+) -> tuple[int, int] | None:
+    """Position and size of the first batch from `position` on whose last offset is at or above `offset`.
+
+    `expected` bounds the first batch's offset: it tells a good index entry from one that points at no batch.
+    """
+    while end - position >= SMALLEST_BATCH_BYTES:
+        chunk = file.read(position, min(SCAN_BYTES, end - position))
+        if len(chunk) < SMALLEST_BATCH_BYTES:
+            return None  # the file is shorter than we were told: it was truncated under a reader
+        at, last_whole_peek = 0, len(chunk) - PEEK_BYTES
+        while at <= last_whole_peek:
+            base_offset, length, magic, last_offset_delta = PEEK.unpack_from(chunk, at)
+            if length < SMALLEST_LENGTH:
+                raise _not_a_batch(position + at, length)
+            if expected is not None:
+                if base_offset not in expected or position + length + LENGTH_END > end:
+                    raise CorruptData(f"no batch of offsets {expected} at position {position}")
+                expected = None
+            if (base_offset + last_offset_delta if magic >= MAGIC_V2 else base_offset) >= offset:
+                return position + at, length + LENGTH_END
+            at += length + LENGTH_END
+        if at == 0:  # 26 bytes at the very end: an empty v0 message, too short for the peek
+            base_offset, length = OFFSET_AND_LENGTH.unpack_from(chunk)
+            return (position, length + LENGTH_END) if base_offset >= offset else None
+        position += at
+    return None
+
+
+def scan_heads(file: File, position: int, end: int) -> Iterator[tuple[int, BatchHead]]:
+    """Every batch head with its position; ends quietly before a batch that `end` cuts short."""
+    chunk, chunk_position = b"", position
+    while end - position >= SMALLEST_BATCH_BYTES:
+        at = position - chunk_position
+        if at + HEAD_BYTES > len(chunk):
+            chunk, chunk_position, at = file.read(position, min(SCAN_BYTES, end - position)), position, 0
+            if len(chunk) < SMALLEST_BATCH_BYTES:
+                return
+        _, length = OFFSET_AND_LENGTH.unpack_from(chunk, at)
+        if length < SMALLEST_LENGTH:
+            raise _not_a_batch(position, length)
+        size = length + LENGTH_END
+        if position + size > end:
+            return
+        if chunk[at + MAGIC_POSITION] == MAGIC_V2 and size >= HEAD_BYTES:
+            yield position, read_head(chunk, at)
+        else:
+            yield position, head_of(file.read(position, size))
+        position += size
+
+
+def read_batches(
+    file: File, position: int, end: int, chunk_bytes: int = CHUNK_BYTES
+) -> Iterator[tuple[int, memoryview]]:
+    """Every whole batch with its position, read in chunks. The views share a chunk: copy what must outlive the walk."""
+    while end - position >= SMALLEST_BATCH_BYTES:
+        chunk = memoryview(file.read(position, min(chunk_bytes, end - position)))
+        at = 0
+        while len(chunk) - at >= SMALLEST_BATCH_BYTES:
+            _, length = OFFSET_AND_LENGTH.unpack_from(chunk, at)
+            if length < SMALLEST_LENGTH:
+                raise _not_a_batch(position + at, length)
+            following = at + length + LENGTH_END
+            if following > len(chunk):
+                break
+            yield position + at, chunk[at:following]
+            at = following
+        if at == 0:
+            chunk_bytes = _bytes_for_first_batch(chunk, end - position)
+            if chunk_bytes == 0:
+                return
+        position += at
+
+
+def _bytes_for_first_batch(chunk: memoryview, available: int) -> int:
+    """How much to read so that a batch larger than a chunk fits; 0 where `end` cuts it short."""
+    if len(chunk) < SMALLEST_BATCH_BYTES:
+        return 0
+    _, length = OFFSET_AND_LENGTH.unpack_from(chunk)
+    size: int = length + LENGTH_END
+    return size if size <= available else 0
+
+
+def _not_a_batch(position: int, length: int) -> CorruptData:
+    return CorruptData(f"no batch at position {position}: its length reads {length}")

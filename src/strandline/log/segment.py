@@ -1,0 +1,400 @@
+"""One segment: a `.log` file of batches with its sparse indexes (SPEC L1, L3-L5).
+
+A segment is cheap to have: neither its file nor its indexes are opened before they are needed, so that a broker with ten
+thousand closed segments starts at once. Only the active segment, the last of its log, is appended to; its indexes are
+preallocated, and trimmed when the next segment takes over or the log is closed.
+
+Every index is derived from the `.log` file and may be thrown away. A missing or damaged one is found when it is first
+used and rebuilt by a scan; an index entry that points at no batch is found on look-up, with the same consequence.
+
+    offset index   (last offset of a batch, its position), one entry each `index.interval.bytes`
+    time index     (largest timestamp so far, last offset of the batch that has it), at the same places, and once more
+                   at the end, so that the last entry always tells the segment's largest timestamp
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from strandline.log import names
+from strandline.log.aborted_index import AbortedIndex
+from strandline.log.filesystem import Buffer, File, FileSystem
+from strandline.log.offset_index import OffsetIndex
+from strandline.log.scan import find_batch, read_batches, scan_heads
+from strandline.log.time_index import TimeIndex
+from strandline.model.failures import CorruptData
+from strandline.model.settings import LogSettings
+from strandline.records.batch import NO_TIMESTAMP, BatchHead
+from strandline.records.record import read_records
+
+RELATIVE_OFFSET_MAX = 2**31 - 1
+
+
+class Segment:
+    __slots__ = (
+        "_aborted",
+        "_file",
+        "_filesystem",
+        "_first_timestamp",
+        "_max_timestamp",
+        "_offset_index",
+        "_time_index",
+        "base_offset",
+        "bytes_since_index_entry",
+        "created_ms",
+        "directory",
+        "is_preallocated",
+        "offset_of_max_timestamp",
+        "roll_jitter_ms",
+        "settings",
+        "size_bytes",
+        "suffix",
+    )
+
+    def __init__(
+        self,
+        filesystem: FileSystem,
+        directory: str,
+        base_offset: int,
+        settings: LogSettings,
+        *,
+        size_bytes: int = 0,
+        created_ms: int = 0,
+        roll_jitter_ms: int = 0,
+        suffix: str = "",
+    ) -> None:
+        self._filesystem = filesystem
+        self.directory = directory
+        self.base_offset = base_offset
+        self.settings = settings
+        self.size_bytes = size_bytes
+        self.created_ms = created_ms
+        self.roll_jitter_ms = roll_jitter_ms
+        self.suffix = suffix
+        self.bytes_since_index_entry = 0
+        self.offset_of_max_timestamp = base_offset
+        self.is_preallocated = False  # whether the indexes can take entries
+        self._max_timestamp: int | None = None  # None until read from the time index
+        self._first_timestamp: int | None = None  # None until read from the first batch
+        self._file: File | None = None
+        self._offset_index: OffsetIndex | None = None
+        self._time_index: TimeIndex | None = None
+        self._aborted: AbortedIndex | None = None
+
+    @classmethod
+    def create(
+        cls,
+        filesystem: FileSystem,
+        directory: str,
+        base_offset: int,
+        settings: LogSettings,
+        *,
+        now_ms: int = 0,
+        roll_jitter_ms: int = 0,
+        suffix: str = "",
+    ) -> Segment:
+        """An empty segment, ready for appends. What an earlier life left under these names is overwritten."""
+        segment = cls(
+            filesystem,
+            directory,
+            base_offset,
+            settings,
+            created_ms=now_ms,
+            roll_jitter_ms=roll_jitter_ms,
+            suffix=suffix,
+        )
+        segment._file = filesystem.open(segment.path(names.LOG), create=True)
+        segment._file.truncate(0)
+        segment.aborted.remove()
+        segment.clear_indexes()
+        return segment
+
+    def path(self, kind: str) -> str:
+        return f"{self.directory}/{self.base_offset:020d}{kind}{self.suffix}"
+
+    def __str__(self) -> str:
+        return names.offset_name(self.base_offset, names.LOG) + self.suffix
+
+    # Files, opened when first used.
+
+    @property
+    def file(self) -> File:
+        if self._file is None:
+            self._file = self._filesystem.open(self.path(names.LOG))
+        return self._file
+
+    @property
+    def offset_index(self) -> OffsetIndex:
+        if self._offset_index is None:
+            self._load_indexes()
+        assert self._offset_index is not None
+        return self._offset_index
+
+    @property
+    def time_index(self) -> TimeIndex:
+        if self._time_index is None:
+            self._load_indexes()
+        assert self._time_index is not None
+        return self._time_index
+
+    @property
+    def aborted(self) -> AbortedIndex:
+        if self._aborted is None:
+            self._aborted = AbortedIndex(
+                self._filesystem, self.path(names.ABORTED_INDEX), self.base_offset
+            )
+        return self._aborted
+
+    def _open_indexes(self) -> None:
+        index_bytes = self.settings.segment_index_bytes
+        self._offset_index = OffsetIndex(
+            self._filesystem, self.path(names.OFFSET_INDEX), self.base_offset, index_bytes
+        )
+        self._time_index = TimeIndex(
+            self._filesystem, self.path(names.TIME_INDEX), self.base_offset, index_bytes
+        )
+
+    def _load_indexes(self) -> None:
+        present = all(
+            self._filesystem.exists(self.path(kind)) for kind in (names.OFFSET_INDEX, names.TIME_INDEX)
+        )
+        self._open_indexes()
+        assert self._offset_index is not None
+        assert self._time_index is not None
+        try:
+            if not present:
+                raise CorruptData("an index is missing")
+            self._offset_index.sanity_check(self.size_bytes)
+            self._time_index.sanity_check()
+        except CorruptData:
+            self.rebuild_indexes()
+
+    # Appending.
+
+    def append(self, buffers: Sequence[Buffer], batches: Sequence[tuple[int, int, int]]) -> None:
+        """Write `buffers` at the end; `batches` gives (size, last offset, max timestamp) of each batch in them.
+
+        One write for all of them, then the index entries they call for.
+        """
+        if not self.is_preallocated:
+            self.prepare_for_append()
+        position = self.size_bytes
+        size = self.file.append(buffers)
+        if position == 0:
+            self._first_timestamp = batches[0][2]
+        self.size_bytes = position + size
+        self.note_batches(position, batches)
+
+    def note_batches(self, position: int, batches: Sequence[tuple[int, int, int]]) -> None:
+        """Index batches that lie in the file from `position` on."""
+        interval = self.settings.index_interval_bytes
+        since_entry = self.bytes_since_index_entry
+        max_timestamp = self.max_timestamp
+        for size, last_offset, batch_timestamp in batches:
+            if batch_timestamp > max_timestamp:
+                self._max_timestamp = max_timestamp = batch_timestamp
+                self.offset_of_max_timestamp = last_offset
+            if since_entry > interval and not self.offset_index.is_full:
+                self.offset_index.append(last_offset, position)
+                self.time_index.maybe_append(max_timestamp, self.offset_of_max_timestamp)
+                since_entry = 0
+            position += size
+            since_entry += size
+        self.bytes_since_index_entry = since_entry
+
+    def fits_offset(self, offset: int) -> bool:
+        return 0 <= offset - self.base_offset <= RELATIVE_OFFSET_MAX
+
+    def should_roll(self, *, size: int, last_offset: int, max_timestamp: int, now_ms: int) -> bool:
+        """Whether a batch must go to a new segment (SPEC L3): by size, index space, offset range or time."""
+        return (
+            self.size_bytes > self.settings.segment_bytes - size
+            or not self.fits_offset(last_offset)
+            or self.offset_index.is_full
+            or self.time_index.is_full
+            or (self.size_bytes > 0 and self._is_due(max_timestamp, now_ms))
+        )
+
+    def _is_due(self, max_timestamp: int, now_ms: int) -> bool:
+        """By the clock of the records where they have one, so that a replica rolls where its leader does (KIP-33)."""
+        first = self.first_timestamp
+        waited_ms = max_timestamp - first if first >= 0 else now_ms - self.created_ms
+        return waited_ms > self.settings.segment_ms - self.roll_jitter_ms
+
+    @property
+    def first_timestamp(self) -> int:
+        """Largest timestamp of the first batch: the moment from which time-based rolling counts."""
+        if self._first_timestamp is None:
+            head = next(self.heads(), None)
+            self._first_timestamp = head[1].max_timestamp if head else None
+        return NO_TIMESTAMP if self._first_timestamp is None else self._first_timestamp
+
+    # Looking up.
+
+    @property
+    def max_timestamp(self) -> int:
+        if self._max_timestamp is None:
+            self._max_timestamp, self.offset_of_max_timestamp = self.time_index.last_entry
+        return self._max_timestamp
+
+    def largest_timestamp_or_modified_ms(self) -> int:
+        """What time-based retention judges by (SPEC C2)."""
+        if self.max_timestamp >= 0:
+            return self.max_timestamp
+        return self._filesystem.modified_ms(self.path(names.LOG))
+
+    def position_of(self, offset: int) -> tuple[int, int] | None:
+        """Position and size of the batch that holds `offset`, or the first after it; None past the end."""
+        entry_offset, position = self.offset_index.lookup(offset)
+        expected = range(self.base_offset, entry_offset + 1) if position else None
+        try:
+            return find_batch(self.file, position, self.size_bytes, offset, expected=expected)
+        except CorruptData:
+            self.rebuild_indexes()
+            return find_batch(self.file, self.offset_index.lookup(offset)[1], self.size_bytes, offset)
+
+    def heads(self, position: int = 0) -> Iterator[tuple[int, BatchHead]]:
+        return scan_heads(self.file, position, self.size_bytes)
+
+    def batches(self, position: int = 0) -> Iterator[tuple[int, memoryview]]:
+        return read_batches(self.file, position, self.size_bytes)
+
+    def next_offset(self) -> int:
+        """One past the last offset in the file: a scan from the last index entry."""
+        end = self.base_offset
+        for _, head in self.heads(self.offset_index.lookup(self.offset_index.last_offset)[1]):
+            end = head.next_offset
+        return end
+
+    def find_by_timestamp(self, timestamp: int, from_offset: int) -> tuple[int, int, int] | None:
+        """(timestamp, offset, leader epoch) of the first record at or after both bounds, looked up inside batches."""
+        _, entry_offset = self.time_index.lookup(timestamp)
+        _, position = self.offset_index.lookup(max(entry_offset, from_offset))
+        for at, head in self.heads(position):
+            if head.max_timestamp < timestamp or head.last_offset < from_offset:
+                continue
+            for record in read_records(self.file.read(at, head.size_bytes)):
+                if record.timestamp >= timestamp and record.offset >= from_offset:
+                    return record.timestamp, record.offset, head.leader_epoch
+        return None
+
+    # Changing shape.
+
+    def truncate_to(self, offset: int) -> int:
+        """Drop `offset` and everything above; returns the bytes cut."""
+        found = self.position_of(offset)
+        self.offset_index.truncate_to(offset)
+        self.time_index.truncate_to(offset)
+        self.aborted.truncate_to(offset)
+        self.prepare_for_append()
+        cut = 0
+        if found is not None:
+            cut = self.size_bytes - found[0]
+            self.file.truncate(found[0])
+            self.size_bytes = found[0]
+        self._reread_timestamps()
+        return cut
+
+    def _reread_timestamps(self) -> None:
+        self.bytes_since_index_entry = 0
+        self._first_timestamp = None
+        self._max_timestamp, self.offset_of_max_timestamp = self.time_index.last_entry
+        for _, head in self.heads(self.offset_index.lookup(self.offset_of_max_timestamp)[1]):
+            if head.max_timestamp > self._max_timestamp:
+                self._max_timestamp, self.offset_of_max_timestamp = head.max_timestamp, head.last_offset
+
+    def rebuild_indexes(self) -> None:
+        """Both sparse indexes from the batches in the file, which are taken as they are up to the first bad one."""
+        was_preallocated = self.is_preallocated
+        self.clear_indexes()
+        try:
+            for position, head in self.heads():
+                self.note_batches(position, [(head.size_bytes, head.last_offset, head.max_timestamp)])
+        except CorruptData:
+            pass  # a look-up beyond this point will meet the same bytes and say so
+        if not was_preallocated:
+            self.finish()
+
+    def reset_indexes(self) -> None:
+        """All three indexes empty and ready to be filled again by a walk over the file."""
+        self.clear_indexes()
+        self.aborted.clear()
+
+    def _open_indexes_if_closed(self) -> None:
+        if self._offset_index is None or self._time_index is None:
+            self._open_indexes()
+
+    def clear_indexes(self) -> None:
+        self._open_indexes_if_closed()
+        self.offset_index.clear()
+        self.time_index.clear()
+        self.prepare_for_append()
+        self._max_timestamp = NO_TIMESTAMP
+        self._first_timestamp = None
+        self.offset_of_max_timestamp = self.base_offset
+        self.bytes_since_index_entry = 0
+
+    def prepare_for_append(self) -> None:
+        """Preallocate both indexes, as the active segment's are."""
+        index_bytes = self.settings.segment_index_bytes
+        self.offset_index.prepare_for_append(index_bytes)
+        self.time_index.prepare_for_append(index_bytes)
+        self.is_preallocated = True
+
+    def finish(self) -> None:
+        """No more appends: the last time index entry tells the largest timestamp, both indexes are trimmed."""
+        if self.max_timestamp > NO_TIMESTAMP:
+            self.time_index.maybe_append(
+                self.max_timestamp, self.offset_of_max_timestamp, skip_full_check=True
+            )
+        self.offset_index.trim()
+        self.time_index.trim()
+        self.is_preallocated = False
+
+    def truncate_file(self, size_bytes: int) -> None:
+        """Cut the `.log` file only: recovery rebuilds the rest."""
+        self.file.truncate(size_bytes)
+        self.size_bytes = size_bytes
+
+    def change_suffix(self, suffix: str) -> None:
+        """Rename all files of the segment; the `.log` file last, since recovery goes by it (KAFKA-6264)."""
+        for kind in reversed(names.SEGMENT_SUFFIXES):
+            old = self.path(kind)
+            if self._filesystem.exists(old):
+                self._filesystem.rename(old, old.removesuffix(self.suffix) + suffix)
+        self.suffix = suffix
+        self._tell_moved()
+
+    def moved(self, directory: str) -> None:
+        self.directory = directory
+        self._tell_moved()
+
+    def _tell_moved(self) -> None:
+        if self._offset_index is not None:
+            self._offset_index.moved(self.path(names.OFFSET_INDEX))
+        if self._time_index is not None:
+            self._time_index.moved(self.path(names.TIME_INDEX))
+        if self._aborted is not None:
+            self._aborted.moved(self.path(names.ABORTED_INDEX))
+
+    def remove_files(self) -> None:
+        """Unlink what is there. Readers that still hold the file keep it until they are done."""
+        for kind in names.SEGMENT_SUFFIXES:
+            if self._filesystem.exists(self.path(kind)):
+                self._filesystem.remove(self.path(kind))
+        self.forget()
+
+    def forget(self) -> None:
+        """Drop the handles without closing the `.log` file: a slice handed to a reader may still use it."""
+        for index in (self._offset_index, self._time_index, self._aborted):
+            if index is not None:
+                index.close()
+        self._file = self._offset_index = self._time_index = self._aborted = None
+
+    def close(self) -> None:
+        """A clean close, after which the files are as a finished segment's."""
+        if self.is_preallocated:
+            self.finish()
+        self.forget()
+
+

@@ -1,0 +1,66 @@
+"""The ordered segments of one log.
+
+Changes replace the list instead of altering it, so that whoever took `all()` before (a reader, the cleaner in its thread)
+keeps a consistent picture and is never blocked (SPEC C5).
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable
+
+from strandline.log.segment import Segment
+
+
+class Segments:
+    __slots__ = ("_base_offsets", "_segments", "active")
+
+    def __init__(self, segments: Iterable[Segment]) -> None:
+        self._set(sorted(segments, key=lambda segment: segment.base_offset))
+
+    def _set(self, segments: list[Segment]) -> None:
+        self._segments = segments
+        self._base_offsets = [segment.base_offset for segment in segments]
+        self.active = segments[-1]  # a log always has at least one segment
+
+    def all(self) -> list[Segment]:
+        return self._segments
+
+    def __len__(self) -> int:
+        return len(self._segments)
+
+    @property
+    def first(self) -> Segment:
+        return self._segments[0]
+
+    @property
+    def base_offsets(self) -> list[int]:
+        return self._base_offsets
+
+    @property
+    def size_bytes(self) -> int:
+        return sum(segment.size_bytes for segment in self._segments)
+
+    def from_offset(self, offset: int) -> list[Segment]:
+        """The segment that would hold `offset` and all after it."""
+        return self._segments[max(0, bisect_right(self._base_offsets, offset) - 1) :]
+
+    def holding(self, offset: int) -> Segment:
+        return self._segments[max(0, bisect_right(self._base_offsets, offset) - 1)]
+
+    def next_after(self, segment: Segment) -> Segment | None:
+        index = bisect_right(self._base_offsets, segment.base_offset)
+        return self._segments[index] if index < len(self._segments) else None
+
+    def between(self, start_offset: int, end_offset: int) -> list[Segment]:
+        """Segments whose base offset lies in [start, end)."""
+        low = bisect_left(self._base_offsets, start_offset)
+        return self._segments[low : bisect_left(self._base_offsets, end_offset)]
+
+    def add(self, segment: Segment) -> None:
+        self._set(sorted([*self._segments, segment], key=lambda each: each.base_offset))
+
+    def replace(self, old: Iterable[Segment], new: Iterable[Segment]) -> None:
+        gone = set(map(id, old))
+        kept = [segment for segment in self._segments if id(segment) not in gone]
+        self._set(sorted([*kept, *new], key=lambda segment: segment.base_offset))
