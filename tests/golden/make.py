@@ -1,6 +1,7 @@
 """Makes everything under tests/golden again: `python -m tests.golden.make` from the root of the checkout.
 
-Real brokers write the folders, so topic ids, times and producer ids come out new each time; the batches come out the same.
+Real brokers write the folders, so topic ids, times and producer ids come out new each time; the batches come
+out the same.
 """
 
 from __future__ import annotations
@@ -114,7 +115,7 @@ def make_killed_directory(kafka: Kafka, golden: Path) -> None:
 
 
 def make_legacy_directory(kafka: Kafka, golden: Path) -> None:
-    """A broker that speaks as 2.8 did still writes the old formats: one topic is taken from v0 to v1 to v2."""
+    """A broker that speaks as 2.8 did still writes the old formats: one topic goes from v0 to v1 to v2."""
     with tempfile.TemporaryDirectory() as temporary:
         work = Path(temporary)
         data = work / "data"

@@ -2,8 +2,8 @@
 
 Two kinds, because the truth about topics lives in different places (docs/interop.md):
 
-- `kraft_broker` (3.9 and 4): broker and controller in one process. Topics live in the metadata log, itself in the data
-  directory, so the directory must have been formatted (`format_directory`) and the topics created by Kafka.
+- `kraft_broker` (3.9 and 4): broker and controller in one process. Topics live in the metadata log, itself in
+  the data directory, so this must have been formatted (`format_directory`) and the topics created by Kafka.
 - `zookeeper_broker` (3.9): topics live in ZooKeeper, so a data directory can be wholly ours.
 """
 
@@ -69,7 +69,7 @@ def kraft_broker(
 ) -> Iterator[Broker]:
     port = free_port()
     properties = _write_properties(
-        work / "server.properties", _kraft_settings(data, port, free_port()) | (settings or {})
+        work / "server.properties", _kraft_settings(data, port, free_port()) | dict(settings or {})
     )
     with _running(kafka, properties, work / "broker.log") as server:
         yield Broker(server, f"127.0.0.1:{port}", data)
@@ -109,7 +109,7 @@ def zookeeper_broker(
         "listeners": f"PLAINTEXT://127.0.0.1:{port}",
         "log.dirs": str(data),
     }
-    properties = _write_properties(work / "server.properties", SINGLE_NODE | own | (settings or {}))
+    properties = _write_properties(work / "server.properties", SINGLE_NODE | own | dict(settings or {}))
     with _running(kafka, properties, work / "broker.log") as server:
         yield Broker(server, f"127.0.0.1:{port}", data)
 

@@ -1,8 +1,9 @@
 """Apache Kafka itself as the referee: fetched through Maven, its programs run by class name.
 
-Each series has a small committed `kafka-<series>/pom.xml`; Maven copies the jars it names into `.interop/` (ignored
-by git). A stamp with the pom's digest makes the second call a file comparison. What is missing (Java, Maven, the
-network) is a `RefereeMissing` with one sentence to say so: an interop test without its referee fails, never skips.
+Each series has a small committed `kafka-<series>/pom.xml`; Maven copies the jars it names into `.interop/`
+(ignored by git). A stamp with the pom's digest makes the second call a file comparison. What is missing
+(Java, Maven, the network) is a `RefereeMissing` with one sentence to say so: an interop test without its
+referee fails, it never skips.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A Java server as a child that is always ended: its log kept in a file, readiness taken from a line of it."""
+"""A Java server as a child that is always ended; its log goes to a file, a line of which says it is ready."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def _die_with_parent() -> None:
 
 
 class JavaServer:
-    """Started by `with`; leaving the block stops it as `kill <pid>` would, and by force if that takes too long."""
+    """Started by `with`; leaving the block stops it as `kill` would, and by force if that takes too long."""
 
     def __init__(self, command: Sequence[str], log_file: Path, ready_line: str) -> None:
         self._command = list(command)

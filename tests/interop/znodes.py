@@ -1,8 +1,8 @@
 """The znodes that make a ZooKeeper-mode Kafka take over a data directory it has never seen.
 
-In this mode topics live in ZooKeeper alone. With the cluster's id and, for each partition folder, the topic (with the
-id from `partition.metadata`) and a partition state without a leader, a broker that starts on the directory becomes its
-controller, elects itself at the next leader epoch, and serves what the folders hold.
+In this mode topics live in ZooKeeper alone. With the cluster's id and, for each partition folder, the topic
+(with the id from `partition.metadata`) and a partition state without a leader, a broker that starts on the
+directory becomes controller, elects itself at the next leader epoch, and serves what the folders hold.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from tests.interop.kafka import Kafka
 
 
 def register_directory(kafka: Kafka, address: str, data: Path) -> None:
-    """Tell the ZooKeeper at `address` of everything in `data`: Kafka will find what a broker had left behind."""
+    """Tell the ZooKeeper at `address` of everything in `data`, as if a broker had left it behind."""
     commands = [_create("/cluster"), _create("/cluster/id", {"version": "1", "id": _cluster_id(data)})]
     commands += [_create("/brokers"), _create("/brokers/topics")]
     for folder in sorted(data.glob("*-0/")):
