@@ -39,7 +39,7 @@ import org.apache.kafka.storage.internals.log.AppendOrigin;
 import org.apache.kafka.storage.internals.log.LogValidator;
 
 /**
- * Golden record batches, built by the classes of Apache Kafka 3.9 that its own producer, broker and cleaner build them with.
+ * Golden record batches, built by the classes of Kafka 3.9 with which its own producer, broker and cleaner build them.
  * Each case is NAME.bin (the bytes) and NAME.json (what Kafka reads back from them).
  *
  *     java -cp '.interop/kafka-3.9/jars/*' tests/golden/MakeGolden.java tests/golden/batches
@@ -86,33 +86,40 @@ public class MakeGolden {
                 MemoryRecords.withRecords(100L, NONE, 3,
                         new SimpleRecord(NOON, bytes("k0"), bytes("v0"), new Header[0]),
                         new SimpleRecord(NOON, bytes("k1"), bytes("v1"), new Header[] {header("trace", "abc")}),
-                        new SimpleRecord(NOON, bytes("k2"), bytes("v2"), new Header[] {header("a", "1"), header("a", "2"),
-                            header("", "no name"), new RecordHeader("null", (byte[]) null),
+                        new SimpleRecord(NOON, bytes("k2"), bytes("v2"), new Header[] {
+                            header("a", "1"), header("a", "2"), header("", "no name"),
+                            new RecordHeader("null", (byte[]) null),
                             new RecordHeader("empty", new byte[0]), header("größe", "潮")})));
         write("v2-one-record", "the smallest batch with a record", MemoryRecords.withRecords(0L, NONE, 0, some(1)));
-        write("v2-times", "timestamps that go backwards, far apart, and none at all", MemoryRecords.withRecords(5L, NONE, 1,
-                new SimpleRecord(NOON, bytes("a"), bytes("first")), new SimpleRecord(NOON - 86_400_000L, bytes("b"), bytes("a day before")),
+        write("v2-times", "timestamps that go backwards, far apart, and none at all",
+                MemoryRecords.withRecords(5L, NONE, 1,
+                new SimpleRecord(NOON, bytes("a"), bytes("first")),
+                new SimpleRecord(NOON - 86_400_000L, bytes("b"), bytes("a day before")),
                 new SimpleRecord(NOON + 4_000_000_000_000L, bytes("c"), bytes("a century on")),
                 new SimpleRecord(RecordBatch.NO_TIMESTAMP, bytes("d"), bytes("none"))));
         write("v2-log-append-time", "the broker's clock: every record has the batch's max timestamp", appendTime());
         write("v2-big-offsets", "offsets beyond 32 bits, with gaps", gaps());
-        write("v2-varints", "values at each step in length of a varint", MemoryRecords.withRecords(0L, Compression.gzip().build(), 0,
+        write("v2-varints", "values at each step in length of a varint", MemoryRecords.withRecords(0L,
+                Compression.gzip().build(), 0,
                 sized(0), sized(1), sized(63), sized(64), sized(127), sized(128), sized(8191), sized(8192)));
         ByteBuffer three = ByteBuffer.allocate(4096);
         three.put(MemoryRecords.withRecords(0L, NONE, 0, some(2)).buffer());
         three.put(MemoryRecords.withRecords(2L, Compression.gzip().build(), 0, some(4)).buffer());
         three.put(MemoryRecords.withRecords(6L, NONE, 1, some(1)).buffer());
-        write("v2-three-batches", "three batches in a row, the second compressed, the third of a later epoch", flipped(three));
+        write("v2-three-batches", "three batches in a row, the second compressed, the third of a later epoch",
+                flipped(three));
     }
 
     MemoryRecords appendTime() {
-        MemoryRecordsBuilder builder = MemoryRecords.builder(ByteBuffer.allocate(1024), V2, NONE, APPEND, 10L, NOON + 500, 2);
+        MemoryRecordsBuilder builder = MemoryRecords.builder(ByteBuffer.allocate(1024), V2, NONE, APPEND, 10L,
+                NOON + 500, 2);
         for (SimpleRecord record : some(3)) builder.append(record);
         return builder.build();
     }
 
     MemoryRecords gaps() {
-        MemoryRecordsBuilder builder = MemoryRecords.builder(ByteBuffer.allocate(1024), V2, NONE, CREATE, 5_000_000_000L, -1L, 12);
+        MemoryRecordsBuilder builder = MemoryRecords.builder(ByteBuffer.allocate(1024), V2, NONE, CREATE,
+                5_000_000_000L, -1L, 12);
         builder.appendWithOffset(5_000_000_000L, some(1)[0]);
         builder.appendWithOffset(5_000_000_007L, some(1)[0]);
         builder.appendWithOffset(5_000_100_000L, some(1)[0]);
@@ -125,7 +132,8 @@ public class MakeGolden {
         for (CompressionType type : CompressionType.values()) {
             if (type == CompressionType.NONE) continue;
             Compression codec = Compression.of(type).build();
-            write("v2-" + type.name, "four small records, " + type.name, MemoryRecords.withRecords(20L, codec, 4, some(4)));
+            write("v2-" + type.name, "four small records, " + type.name, MemoryRecords.withRecords(20L, codec, 4,
+                    some(4)));
             write("v2-" + type.name + "-blocks", "several blocks of " + type.name + ": 80 KiB unpacked",
                     MemoryRecords.withRecords(0L, codec, 4, big()));
             write("v2-" + type.name + "-incompressible", "bytes that " + type.name + " cannot make smaller",
@@ -141,7 +149,8 @@ public class MakeGolden {
         write("v2-sequence-wrap", "sequences that pass 2147483647 go on at 0",
                 MemoryRecords.withIdempotentRecords(0L, NONE, 1L, (short) 0, Integer.MAX_VALUE - 1, 5, some(4)));
         write("v2-transactional", "part of a transaction, compressed",
-                MemoryRecords.withTransactionalRecords(400L, Compression.lz4().build(), 4001L, (short) 0, 0, 5, some(3)));
+                MemoryRecords.withTransactionalRecords(400L, Compression.lz4().build(), 4001L, (short) 0, 0, 5,
+                        some(3)));
         write("v2-transactions", "two transactions interleaved, one committed and one aborted", transactions());
     }
 
@@ -155,7 +164,8 @@ public class MakeGolden {
         return flipped(buffer);
     }
 
-    static MemoryRecords marker(long offset, long producerId, short epoch, ControlRecordType type, int coordinatorEpoch) {
+    static MemoryRecords marker(long offset, long producerId, short epoch, ControlRecordType type,
+            int coordinatorEpoch) {
         return MemoryRecords.withEndTransactionMarker(offset, NOON + offset, 0, producerId, epoch,
                 new EndTransactionMarker(type, coordinatorEpoch));
     }
@@ -165,18 +175,26 @@ public class MakeGolden {
     void control() throws Exception {
         write("v2-commit-marker", "a commit marker", marker(70L, 4001L, (short) 0, ControlRecordType.COMMIT, 11));
         write("v2-abort-marker", "an abort marker", marker(71L, 4001L, (short) 1, ControlRecordType.ABORT, 12));
-        write("v2-leader-change", "KRaft: a new leader's first batch", MemoryRecords.withLeaderChangeMessage(3L, NOON, 9, ByteBuffer.allocate(512),
-                new LeaderChangeMessage().setLeaderId(2).setVoters(List.of(new LeaderChangeMessage.Voter().setVoterId(1), new LeaderChangeMessage.Voter().setVoterId(2)))
-                        .setGrantingVoters(List.of(new LeaderChangeMessage.Voter().setVoterId(2)))));
-        write("v2-snapshot-header", "KRaft: the head of a metadata snapshot", MemoryRecords.withSnapshotHeaderRecord(0L, NOON, 9, ByteBuffer.allocate(512),
+        LeaderChangeMessage.Voter one = new LeaderChangeMessage.Voter().setVoterId(1);
+        LeaderChangeMessage.Voter two = new LeaderChangeMessage.Voter().setVoterId(2);
+        write("v2-leader-change", "KRaft: a new leader's first batch", MemoryRecords.withLeaderChangeMessage(3L, NOON,
+                9, ByteBuffer.allocate(512), new LeaderChangeMessage().setLeaderId(2).setVoters(List.of(one, two))
+                        .setGrantingVoters(List.of(two.duplicate()))));
+        write("v2-snapshot-header", "KRaft: the head of a metadata snapshot", MemoryRecords.withSnapshotHeaderRecord(0L,
+                NOON, 9, ByteBuffer.allocate(512),
                 new SnapshotHeaderRecord().setVersion((short) 0).setLastContainedLogTimestamp(NOON - 1)));
-        write("v2-snapshot-footer", "KRaft: the foot of a metadata snapshot", MemoryRecords.withSnapshotFooterRecord(50L, NOON, 9, ByteBuffer.allocate(512),
+        write("v2-snapshot-footer", "KRaft: the foot of a metadata snapshot",
+                MemoryRecords.withSnapshotFooterRecord(50L, NOON, 9, ByteBuffer.allocate(512),
                 new SnapshotFooterRecord().setVersion((short) 0)));
-        write("v2-kraft-version", "KRaft: the version of its own protocol", MemoryRecords.withKRaftVersionRecord(1L, NOON, 9, ByteBuffer.allocate(512),
+        write("v2-kraft-version", "KRaft: the version of its own protocol", MemoryRecords.withKRaftVersionRecord(1L,
+                NOON, 9, ByteBuffer.allocate(512),
                 new KRaftVersionRecord().setVersion((short) 0).setKRaftVersion((short) 1)));
-        write("v2-kraft-voters", "KRaft: who votes", MemoryRecords.withVotersRecord(2L, NOON, 9, ByteBuffer.allocate(512),
+        write("v2-kraft-voters", "KRaft: who votes", MemoryRecords.withVotersRecord(2L, NOON, 9,
+                ByteBuffer.allocate(512),
                 new VotersRecord().setVersion((short) 0).setVoters(List.of(new VotersRecord.Voter().setVoterId(1)
-                        .setVoterDirectoryId(new Uuid(1L, 2L)).setKRaftVersionFeature(new VotersRecord.KRaftVersionFeature().setMinSupportedVersion((short) 0).setMaxSupportedVersion((short) 1))))));
+                        .setVoterDirectoryId(new Uuid(1L, 2L))
+                                .setKRaftVersionFeature(new VotersRecord.KRaftVersionFeature()
+                                .setMinSupportedVersion((short) 0).setMaxSupportedVersion((short) 1))))));
     }
 
     // ---- what the cleaner leaves
@@ -185,13 +203,18 @@ public class MakeGolden {
         MemoryRecords source = MemoryRecords.withIdempotentRecords(200L, NONE, 4000L, (short) 2, 10, 5,
                 new SimpleRecord(NOON, bytes("a"), bytes("1")), new SimpleRecord(NOON + 1, bytes("b"), null),
                 new SimpleRecord(NOON + 2, bytes("c"), bytes("3")), new SimpleRecord(NOON + 3, bytes("d"), bytes("4")));
-        write("v2-compacted-source", "four records, one a tombstone: what the three cases below were cleaned from", source);
-        write("v2-compacted-gaps", "the first and last record cleaned away: base offset and last offset stay, a tombstone gives a delete horizon",
+        write("v2-compacted-source", "four records, one a tombstone: what the three cases below were cleaned from",
+                source);
+        write("v2-compacted-gaps",
+                "first and last record cleaned away: base and last offset stay, a tombstone gives a delete horizon",
                 cleaned(source, Set.of(201L, 202L), false));
-        write("v2-compacted-no-tombstone", "as above without the tombstone: no delete horizon", cleaned(source, Set.of(202L), false));
-        write("v2-compacted-empty", "every record cleaned away, the batch kept for its producer's last sequence", cleaned(source, Set.of(), true));
+        write("v2-compacted-no-tombstone", "as above without the tombstone: no delete horizon", cleaned(source,
+                Set.of(202L), false));
+        write("v2-compacted-empty", "every record cleaned away, the batch kept for its producer's last sequence",
+                cleaned(source, Set.of(), true));
         write("v2-delete-horizon-gzip", "a compressed batch with tombstones, marked by its first cleaning",
-                cleaned(MemoryRecords.withRecords(500L, Compression.gzip().build(), 6, new SimpleRecord(NOON, bytes("gone"), null),
+                cleaned(MemoryRecords.withRecords(500L, Compression.gzip().build(), 6, new SimpleRecord(NOON,
+                        bytes("gone"), null),
                         new SimpleRecord(NOON + 5, bytes("kept"), bytes("value"))), Set.of(500L, 501L), false));
         write("v2-delete-horizon-marker", "a commit marker of an empty transaction, marked by its first cleaning",
                 cleaned(marker(70L, 4001L, (short) 0, ControlRecordType.COMMIT, 11), Set.of(70L), false));
@@ -202,7 +225,8 @@ public class MakeGolden {
         source.filterTo(new TopicPartition("golden", 0), new MemoryRecords.RecordFilter(NOON + 1000, 86_400_000L) {
             @Override
             protected BatchRetentionResult checkBatchRetention(RecordBatch batch) {
-                return new BatchRetentionResult(retainEmpty ? BatchRetention.RETAIN_EMPTY : BatchRetention.DELETE_EMPTY, batch.isControlBatch());
+                return new BatchRetentionResult(retainEmpty ? BatchRetention.RETAIN_EMPTY : BatchRetention.DELETE_EMPTY,
+                        batch.isControlBatch());
             }
 
             @Override
@@ -221,17 +245,22 @@ public class MakeGolden {
             write(version + "-plain", "three messages", legacy(magic, NONE, CREATE, 0L, some(3)));
             write(version + "-nulls", "null and empty keys and values", legacy(magic, NONE, CREATE, 40L,
                     new SimpleRecord(NOON, null, bytes("no key")), new SimpleRecord(NOON + 1, bytes("no value"), null),
-                    new SimpleRecord(NOON + 2, null, (byte[]) null), new SimpleRecord(NOON + 3, new byte[0], new byte[0])));
+                    new SimpleRecord(NOON + 2, null, (byte[]) null), new SimpleRecord(NOON + 3, new byte[0],
+                            new byte[0])));
             for (CompressionType type : List.of(CompressionType.GZIP, CompressionType.SNAPPY, CompressionType.LZ4)) {
                 Compression codec = Compression.of(type).build();
                 String name = version + "-" + type.name;
-                write(name, "a wrapper around four messages" + inner(magic), legacy(magic, codec, CREATE, 20L, some(4)));
-                write(name + "-blocks", "a wrapper around several blocks, 80 KiB unpacked" + inner(magic), legacy(magic, codec, CREATE, 0L, big()));
+                write(name, "a wrapper around four messages" + inner(magic), legacy(magic, codec, CREATE, 20L,
+                        some(4)));
+                write(name + "-blocks", "a wrapper around several blocks, 80 KiB unpacked" + inner(magic), legacy(magic,
+                        codec, CREATE, 0L, big()));
             }
-            write(version + "-gzip-gaps", "a wrapper from which the cleaner took messages" + inner(magic), legacyGaps(magic));
+            write(version + "-gzip-gaps", "a wrapper from which the cleaner took messages" + inner(magic),
+                    legacyGaps(magic));
         }
         write("v1-log-append-time", "the broker's clock in plain messages", legacy(V1, NONE, APPEND, 7L, some(3)));
-        write("v1-gzip-log-append-time", "the broker's clock: the wrapper's timestamp stands for all within", legacy(V1, Compression.gzip().build(), APPEND, 7L, some(3)));
+        write("v1-gzip-log-append-time", "the broker's clock: the wrapper's timestamp stands for all within", legacy(V1,
+                Compression.gzip().build(), APPEND, 7L, some(3)));
         ByteBuffer mixed = ByteBuffer.allocate(4096);
         mixed.put(legacy(V0, NONE, CREATE, 0L, some(2)).buffer());
         mixed.put(legacy(V1, Compression.gzip().build(), CREATE, 2L, some(3)).buffer());
@@ -244,9 +273,12 @@ public class MakeGolden {
         return magic == V0 ? ", inner offsets absolute" : ", inner offsets relative";
     }
 
-    static MemoryRecords legacy(byte magic, Compression codec, TimestampType type, long baseOffset, SimpleRecord... records) {
-        MemoryRecordsBuilder builder = MemoryRecords.builder(ByteBuffer.allocate(1 << 19), magic, codec, type, baseOffset, type == APPEND ? NOON + 500 : -1L);
-        for (SimpleRecord record : records) builder.append(magic == V0 ? new SimpleRecord(RecordBatch.NO_TIMESTAMP, record.key(), record.value(), record.headers()) : record);
+    static MemoryRecords legacy(byte magic, Compression codec, TimestampType type, long baseOffset,
+            SimpleRecord... records) {
+        MemoryRecordsBuilder builder = MemoryRecords.builder(ByteBuffer.allocate(1 << 19), magic, codec, type,
+                baseOffset, type == APPEND ? NOON + 500 : -1L);
+        for (SimpleRecord record : records) builder.append(magic == V0 ? new SimpleRecord(RecordBatch.NO_TIMESTAMP,
+                record.key(), record.value(), record.headers()) : record);
         return builder.build();
     }
 
@@ -258,14 +290,18 @@ public class MakeGolden {
     // ---- what a broker makes of an old message set
 
     void upConverted() throws Exception {
-        write("up-converted-v0-plain", "v0-plain after a broker appended it at offset 1000 as v2", upConverted(legacy(V0, NONE, CREATE, 0L, some(3))));
-        write("up-converted-v1-plain", "v1-plain after a broker appended it at offset 1000 as v2", upConverted(legacy(V1, NONE, CREATE, 0L, some(3))));
-        write("up-converted-v1-gzip", "v1-gzip after a broker appended it at offset 1000 as v2", upConverted(legacy(V1, Compression.gzip().build(), CREATE, 20L, some(4))));
+        write("up-converted-v0-plain", "v0-plain after a broker appended it at offset 1000 as v2",
+                upConverted(legacy(V0, NONE, CREATE, 0L, some(3))));
+        write("up-converted-v1-plain", "v1-plain after a broker appended it at offset 1000 as v2",
+                upConverted(legacy(V1, NONE, CREATE, 0L, some(3))));
+        write("up-converted-v1-gzip", "v1-gzip after a broker appended it at offset 1000 as v2", upConverted(legacy(V1,
+                Compression.gzip().build(), CREATE, 20L, some(4))));
     }
 
     static MemoryRecords upConverted(MemoryRecords old) {
         CompressionType type = old.batches().iterator().next().compressionType();
-        LogValidator validator = new LogValidator(old, new TopicPartition("golden", 0), Time.SYSTEM, type, Compression.of(type).build(), false, V2,
+        LogValidator validator = new LogValidator(old, new TopicPartition("golden", 0), Time.SYSTEM, type,
+                Compression.of(type).build(), false, V2,
                 CREATE, Long.MAX_VALUE, Long.MAX_VALUE, 8, AppendOrigin.CLIENT, MetadataVersion.latestProduction());
         LogValidator.MetricsRecorder deaf = new LogValidator.MetricsRecorder() {
             @Override public void recordInvalidMagic() { }
@@ -274,20 +310,23 @@ public class MakeGolden {
             @Override public void recordInvalidChecksums() { }
             @Override public void recordNoKeyCompactedTopic() { }
         };
-        return validator.validateMessagesAndAssignOffsets(PrimitiveRef.ofLong(1000L), deaf, BufferSupplier.NO_CACHING).validatedRecords;
+        return validator.validateMessagesAndAssignOffsets(PrimitiveRef.ofLong(1000L), deaf, BufferSupplier.NO_CACHING)
+                .validatedRecords;
     }
 
     // ---- records to put in
 
     static SimpleRecord[] some(int count) {
         SimpleRecord[] records = new SimpleRecord[count];
-        for (int i = 0; i < count; i++) records[i] = new SimpleRecord(NOON + i, bytes("key-" + i), bytes("value of record " + i));
+        for (int i = 0; i < count; i++) records[i] = new SimpleRecord(NOON + i, bytes("key-" + i),
+                bytes("value of record " + i));
         return records;
     }
 
     static SimpleRecord[] big() {
         SimpleRecord[] records = new SimpleRecord[10];
-        for (int i = 0; i < records.length; i++) records[i] = new SimpleRecord(NOON + i, bytes("big-" + i), bytes(("tide " + i + ";").repeat(1171)));
+        for (int i = 0; i < records.length; i++) records[i] = new SimpleRecord(NOON + i, bytes("big-" + i),
+                bytes(("tide " + i + ";").repeat(1171)));
         return records;
     }
 
@@ -338,16 +377,21 @@ public class MakeGolden {
     }
 
     ObjectNode describe(RecordBatch batch, int position) throws Exception {
-        ObjectNode node = json.createObjectNode().put("position", position).put("size", batch.sizeInBytes()).put("magic", batch.magic())
+        ObjectNode node = json.createObjectNode().put("position", position).put("size", batch.sizeInBytes())
+                .put("magic", batch.magic())
                 .put("crc", batch.checksum()).put("is_valid", batch.isValid())
-                .put("base_offset", batch.baseOffset()).put("last_offset", batch.lastOffset()).put("next_offset", batch.nextOffset())
-                .put("compression", batch.compressionType().name).put("timestamp_type", batch.timestampType().name).put("max_timestamp", batch.maxTimestamp());
+                .put("base_offset", batch.baseOffset()).put("last_offset", batch.lastOffset())
+                .put("next_offset", batch.nextOffset())
+                .put("compression", batch.compressionType().name).put("timestamp_type", batch.timestampType().name)
+                        .put("max_timestamp", batch.maxTimestamp());
         if (batch.magic() == V2) {
-            node.put("base_timestamp", ((DefaultRecordBatch) batch).baseTimestamp()).put("count", batch.countOrNull()).put("leader_epoch", batch.partitionLeaderEpoch())
+            node.put("base_timestamp", ((DefaultRecordBatch) batch).baseTimestamp()).put("count", batch.countOrNull())
+                    .put("leader_epoch", batch.partitionLeaderEpoch())
                     .put("producer_id", batch.producerId()).put("producer_epoch", batch.producerEpoch())
                     .put("base_sequence", batch.baseSequence()).put("last_sequence", batch.lastSequence())
                     .put("is_transactional", batch.isTransactional()).put("is_control", batch.isControlBatch());
-            node.put("delete_horizon_ms", batch.deleteHorizonMs().isPresent() ? (Long) batch.deleteHorizonMs().getAsLong() : null);
+            node.put("delete_horizon_ms", batch.deleteHorizonMs().isPresent() ? (Long) batch.deleteHorizonMs()
+                    .getAsLong() : null);
         }
         ArrayNode records = node.putArray("records");
         for (Record record : batch) records.add(describe(batch, record));
@@ -361,7 +405,8 @@ public class MakeGolden {
         if (batch.magic() == V2) {
             node.put("sequence", record.sequence());
             ArrayNode headers = node.putArray("headers");
-            for (Header header : record.headers()) put(headers.addObject().put("key", header.key()), "value", header.value());
+            for (Header header : record.headers()) put(headers.addObject().put("key", header.key()), "value",
+                    header.value());
         }
         if (batch.isControlBatch()) {
             ControlRecordType type = ControlRecordType.parse(record.key());
@@ -375,6 +420,10 @@ public class MakeGolden {
     void put(ObjectNode node, String name, byte[] content) throws Exception {
         if (content == null) node.putNull(name);
         else if (content.length <= BIG_VALUE) node.put(name, HexFormat.of().formatHex(content));
-        else node.putObject(name).put("size", content.length).put("sha256", HexFormat.of().formatHex(MessageDigest.getInstance("SHA-256").digest(content)));
+        else node.putObject(name).put("size", content.length).put("sha256", sha256(content));
+    }
+
+    static String sha256(byte[] content) throws Exception {
+        return HexFormat.of().formatHex(MessageDigest.getInstance("SHA-256").digest(content));
     }
 }

@@ -21,7 +21,7 @@ import org.apache.kafka.common.serialization.ByteArrayDeserializer;
 import org.apache.kafka.common.serialization.ByteArraySerializer;
 
 /**
- * Kafka's own client, for a test that asks a real broker. Answers are JSON, one object to a line; bytes are hexadecimal.
+ * Kafka's own client, for a test that asks a real broker. Answers are JSON, one object to a line; bytes in hexadecimal.
  *
  *     create BOOTSTRAP TOPIC [NAME=VALUE ...]     the topic's id
  *     produce BOOTSTRAP TOPIC COUNT WORD          COUNT records WORD-0, WORD-1, ...
@@ -46,16 +46,21 @@ public class Client {
 
     static void create(String bootstrap, String topic, String[] arguments) throws Exception {
         Map<String, String> settings = new HashMap<>();
-        for (int i = 3; i < arguments.length; i++) settings.put(arguments[i].split("=", 2)[0], arguments[i].split("=", 2)[1]);
+        for (int i = 3; i < arguments.length; i++) {
+            String[] pair = arguments[i].split("=", 2);
+            settings.put(pair[0], pair[1]);
+        }
         try (Admin admin = Admin.create(Map.of("bootstrap.servers", bootstrap))) {
             NewTopic request = new NewTopic(topic, Optional.of(1), Optional.of((short) 1)).configs(settings);
-            System.out.println(JSON.createObjectNode().put("topic_id", admin.createTopics(List.of(request)).topicId(topic).get().toString()));
+            String topicId = admin.createTopics(List.of(request)).topicId(topic).get().toString();
+            System.out.println(JSON.createObjectNode().put("topic_id", topicId));
         }
     }
 
     static void produce(String bootstrap, String topic, int count, String word) throws Exception {
         Map<String, Object> settings = Map.of("bootstrap.servers", bootstrap, "linger.ms", "5000", "acks", "all");
-        try (KafkaProducer<byte[], byte[]> producer = new KafkaProducer<>(settings, new ByteArraySerializer(), new ByteArraySerializer())) {
+        ByteArraySerializer plain = new ByteArraySerializer();
+        try (KafkaProducer<byte[], byte[]> producer = new KafkaProducer<>(settings, plain, plain)) {
             for (int i = 0; i < count; i++)
                 producer.send(new ProducerRecord<>(topic, 0, bytes("key-" + i), bytes(word + "-" + i)));
         }
@@ -69,19 +74,22 @@ public class Client {
             System.out.println(JSON.createObjectNode().put("first", first).put("end", end));
             consumer.seek(partition, first);
             while (consumer.position(partition, PATIENCE) < end)
-                for (ConsumerRecord<byte[], byte[]> record : consumer.poll(Duration.ofMillis(200))) System.out.println(describe(record));
+                for (ConsumerRecord<byte[], byte[]> record : consumer.poll(Duration.ofMillis(200)))
+                    System.out.println(describe(record));
         }
     }
 
     static void find(String bootstrap, TopicPartition partition, long timestamp) throws Exception {
         try (KafkaConsumer<byte[], byte[]> consumer = consumer(bootstrap, "read_uncommitted")) {
             OffsetAndTimestamp found = consumer.offsetsForTimes(Map.of(partition, timestamp), PATIENCE).get(partition);
-            System.out.println(JSON.createObjectNode().put("offset", found == null ? -1 : found.offset()).put("timestamp", found == null ? -1 : found.timestamp()));
+            System.out.println(JSON.createObjectNode().put("offset", found == null ? -1 : found.offset())
+                    .put("timestamp", found == null ? -1 : found.timestamp()));
         }
     }
 
     static KafkaConsumer<byte[], byte[]> consumer(String bootstrap, String isolation) {
-        Map<String, Object> settings = Map.of("bootstrap.servers", bootstrap, "isolation.level", isolation, "check.crcs", "true", "auto.offset.reset", "none");
+        Map<String, Object> settings = Map.of("bootstrap.servers", bootstrap, "isolation.level", isolation,
+                "check.crcs", "true", "auto.offset.reset", "none");
         return new KafkaConsumer<>(settings, new ByteArrayDeserializer(), new ByteArrayDeserializer());
     }
 
@@ -90,7 +98,8 @@ public class Client {
                 .put("timestamp_type", record.timestampType().name).put("leader_epoch", record.leaderEpoch().orElse(-1))
                 .put("key", hex(record.key())).put("value", hex(record.value()));
         ArrayNode headers = node.putArray("headers");
-        for (Header header : record.headers()) headers.addObject().put("key", header.key()).put("value", hex(header.value()));
+        for (Header header : record.headers())
+            headers.addObject().put("key", header.key()).put("value", hex(header.value()));
         return node;
     }
 
