@@ -89,6 +89,13 @@ def test_collects_what_overlaps_and_knows_when_that_is_all(
     index.close()
 
 
+def test_the_last_stable_offset_at_the_very_end_of_the_range_is_enough(path: str) -> None:
+    index = filled(path, FIRST)
+    assert index.collect(100, 111) == ([FIRST], True)
+    assert index.collect(100, 112) == ([FIRST], False)
+    index.close()
+
+
 @st.composite
 def histories(draw: st.DrawFn) -> list[AbortedTransaction]:
     """Transactions that open and abort as in a log: one offset each, so that no two share one."""

@@ -75,9 +75,7 @@ def test_damage_is_told(damaged: bytes) -> None:
 
 
 @given(st.dictionaries(PARTITIONS, st.integers(0, 2**63 - 1), min_size=1, max_size=5), st.data())
-def test_a_file_cut_anywhere_is_never_taken_for_whole(
-    offsets: dict[TopicPartition, int], data: st.DataObject
-) -> None:
+def test_a_file_cut_anywhere_is_never_taken_for_whole(offsets: dict[TopicPartition, int], data: st.DataObject) -> None:
     encoded = encode_offsets(offsets)
     cut = data.draw(st.integers(1, len(encoded) - 1))
     with pytest.raises(CorruptData):

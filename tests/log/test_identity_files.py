@@ -1,6 +1,4 @@
-"""SPEC L1, L8: the small files that say whose a folder is: partition.metadata, meta.properties,
-.kafka_cleanshutdown.
-"""
+"""SPEC L1, L8: the small files that say whose a folder is, and how it was left."""
 
 from __future__ import annotations
 
@@ -115,8 +113,6 @@ def test_the_marker_of_a_clean_shutdown() -> None:
     assert decode_clean_shutdown(encode_clean_shutdown(2**40)) == 2**40
 
 
-@pytest.mark.parametrize(
-    "data", [b"", b"{", b"[]", b"{}", b'{"brokerEpoch":null}', b'{"brokerEpoch":"5"}', b"\xff"]
-)
+@pytest.mark.parametrize("data", [b"", b"{", b"[]", b"{}", b'{"brokerEpoch":null}', b'{"brokerEpoch":"5"}', b"\xff"])
 def test_an_older_kafkas_marker_counts_without_an_epoch(data: bytes) -> None:
     assert decode_clean_shutdown(data) == -1

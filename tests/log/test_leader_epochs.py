@@ -60,9 +60,7 @@ def test_each_append_of_the_same_leader_changes_nothing() -> None:
         ((9, 0), ((9, 0),)),
     ],
 )
-def test_entries_that_contradict_a_new_one_go(
-    assigned: tuple[int, int], expected: tuple[tuple[int, int], ...]
-) -> None:
+def test_entries_that_contradict_a_new_one_go(assigned: tuple[int, int], expected: tuple[tuple[int, int], ...]) -> None:
     epochs = LeaderEpochs.from_entries([(1, 0), (2, 10), (3, 30)])
     assert epochs.assign(*assigned)
     assert epochs.entries() == expected
@@ -106,9 +104,7 @@ def test_truncating_the_start_moves_the_covering_epoch_up() -> None:
     assert epochs.entries() == ((8, 1000),)
 
 
-@pytest.mark.parametrize(
-    "stored", [[(1, 0), (1, 5)], [(2, 0), (1, 5)], [(1, 5), (2, 5)], [(-1, 0)], [(0, -1)]]
-)
+@pytest.mark.parametrize("stored", [[(1, 0), (1, 5)], [(2, 0), (1, 5)], [(1, 5), (2, 5)], [(-1, 0)], [(0, -1)]])
 def test_stored_entries_must_increase(stored: list[tuple[int, int]]) -> None:
     with pytest.raises(CorruptData):
         LeaderEpochs.from_entries(stored)

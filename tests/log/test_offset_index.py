@@ -6,6 +6,7 @@ import errno
 import os
 import struct
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -88,6 +89,16 @@ def test_agrees_with_a_plain_list(
     assert index.last_offset == (kept[-1][0] if kept else BASE)
     index.append(last_offset + 10, last_position + 10)
     assert list(index.entries()) == [*kept, (last_offset + 10, last_position + 10)]
+    index.close()
+
+
+@pytest.mark.parametrize("count", [1023, 1024, 1025, 1026, 1100])
+def test_no_entry_is_lost_where_the_warm_end_begins(path: str, count: int) -> None:
+    index = filled(path, [(BASE + 2 * n, 10 * n) for n in range(count)], 10_000)
+    for n in range(count):
+        expected = (BASE + 2 * n, 10 * n)
+        assert (index.lookup(BASE + 2 * n), index.lookup(BASE + 2 * n + 1)) == (expected, expected)
+        assert index.lookup_upper_bound(10 * n - 9, 9) == expected
     index.close()
 
 
@@ -224,6 +235,43 @@ def test_close_gives_back_mapping_and_descriptors_and_is_final(path: str) -> Non
         index.lookup(1001)
 
 
+class RigidDisk(RealFileSystem):
+    """As the simulated disk: a file cannot be resized while someone holds its mapping or a part of it."""
+
+    def open(self, path: str, *, create: bool = False, writable: bool = True) -> RealFile:
+        return RigidFile(path, super().open(path, create=create, writable=writable).fileno())
+
+
+class RigidFile(RealFile):
+    __slots__ = ("_mapped",)
+
+    def map(self, length: int) -> Any:
+        self._mapped = super().map(length)
+        return memoryview(self._mapped)
+
+    def truncate(self, size: int) -> None:
+        if hasattr(self, "_mapped"):
+            self._mapped.close()  # `BufferError` if it is held
+        super().truncate(size)
+
+
+def test_no_part_of_a_mapping_is_held_while_the_file_is_resized(path: str) -> None:
+    index = OffsetIndex(RigidDisk(), path, BASE, 800)
+    index.append(1001, 10)
+    index.append(1002, 20)
+    begun = index.entries()
+    assert next(begun) == (1001, 10)
+    try:
+        index.sanity_check(15)
+    except CorruptData:  # as recovery does, with the traceback still alive
+        index.trim()
+        index.prepare_for_append(80)
+    assert os.path.getsize(path) == 80
+    assert next(begun) == (1002, 20)
+    index.close()
+    assert os.path.getsize(path) == 16
+
+
 class FailedDisk(RealFileSystem):
     """Opens files that cannot be resized."""
 
@@ -235,7 +283,7 @@ class UnresizableFile(RealFile):
     __slots__ = ()
 
     def truncate(self, size: int) -> None:
-        raise OSError(errno.EIO, "will not be resized", self.path)
+        raise OSError(errno.EIO, f"will not be resized to {size} bytes", self.path)
 
 
 def test_a_disk_that_fails_costs_no_descriptor(path: str) -> None:

@@ -62,7 +62,7 @@ def test_a_read_brings_its_pages_back(descriptor: int) -> None:
     os.pread(descriptor, 2 * PAGE_BYTES, position)
     assert resident_bytes(descriptor, position, 2 * PAGE_BYTES) == 2 * PAGE_BYTES
     assert is_resident(descriptor, position, 2 * PAGE_BYTES)
-    whole = resident_bytes(descriptor, 0, FILE_BYTES)
+    whole = resident_bytes(descriptor, 0, 64 * PAGE_BYTES)
     assert whole is not None
     assert 3 * PAGE_BYTES <= whole < FILE_BYTES  # it lies across three pages
     assert not is_resident(descriptor, 0, FILE_BYTES)
@@ -75,6 +75,15 @@ def test_parts_of_pages_count_as_what_was_asked_for(descriptor: int) -> None:
     drop(descriptor, 0, FILE_BYTES)
     os.pread(descriptor, 1, 0)
     assert resident_bytes(descriptor, 0, 10) == 10
+
+
+@pytest.mark.usefixtures("asking")
+def test_a_short_range_is_not_resident_if_one_of_its_two_pages_is_missing(descriptor: int) -> None:
+    drop(descriptor, 0, FILE_BYTES)
+    os.pread(descriptor, 1, 64 * PAGE_BYTES)  # the last page, with nothing after it to read ahead
+    assert is_resident(descriptor, 64 * PAGE_BYTES, 50)
+    assert resident_bytes(descriptor, 64 * PAGE_BYTES - 50, 100) == 0
+    assert not is_resident(descriptor, 64 * PAGE_BYTES - 50, 100)
 
 
 @pytest.mark.usefixtures("asking")
@@ -110,9 +119,7 @@ def test_a_kernel_that_tells_nothing_is_not_believed_to_have_said_yes(
     assert not is_resident(descriptor, 0, 10)
 
 
-def test_a_call_that_the_kernel_lacks_is_told_from_a_mistake(
-    descriptor: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_call_that_the_kernel_lacks_is_told_from_a_mistake(descriptor: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(page_cache, "CACHESTAT", 100_000)
     assert page_cache.pages_by_cachestat(descriptor, 0, 10) is None
     assert resident_bytes(descriptor, 0, 10) == 10

@@ -60,9 +60,7 @@ def test_kafkas_bytes() -> None:
 
 @given(st.lists(entries(), max_size=5))
 def test_entries_come_back(stored: list[ProducerEntry]) -> None:
-    assert list(map(entry_fields, decode_snapshot(encode_snapshot(stored)))) == list(
-        map(entry_fields, stored)
-    )
+    assert list(map(entry_fields, decode_snapshot(encode_snapshot(stored)))) == list(map(entry_fields, stored))
 
 
 @given(st.lists(entries(), max_size=3), st.data())
@@ -218,9 +216,7 @@ def test_retention_removes_what_lies_below(tmp_path: Path) -> None:
         ((), [40]),
     ],
 )
-def test_snapshots_without_a_segment_go(
-    tmp_path: Path, segment_base_offsets: tuple[int, ...], kept: list[int]
-) -> None:
+def test_snapshots_without_a_segment_go(tmp_path: Path, segment_base_offsets: tuple[int, ...], kept: list[int]) -> None:
     folder = Folder(tmp_path, (10, 20, 30, 40))
     folder.snapshots.remove_strays(segment_base_offsets)
     assert folder.snapshots.offsets() == kept
@@ -252,9 +248,7 @@ def replay(state: ProducerState, batches: list[tuple[int, int, bool]], first_seq
     for index, (producer_id, count, transactional) in enumerate(batches):
         attributes = TRANSACTIONAL if transactional else 0
         sequence = first_sequence + index
-        head = BatchHead(
-            0, 61, 0, 2, 0, attributes, count - 1, 5, 5 + sequence, producer_id, 0, sequence, count
-        )
+        head = BatchHead(0, 61, 0, 2, 0, attributes, count - 1, 5, 5 + sequence, producer_id, 0, sequence, count)
         state.accept(head, base_offset=state.map_end_offset, from_client=False)
         state.map_end_offset += count
 

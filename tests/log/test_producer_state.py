@@ -29,9 +29,7 @@ def data_head(
     transactional: bool = False,
 ) -> BatchHead:
     attributes = TRANSACTIONAL if transactional else 0
-    return BatchHead(
-        0, 100, -1, 2, 0, attributes, count - 1, timestamp, timestamp, producer_id, epoch, sequence, count
-    )
+    return BatchHead(0, 100, -1, 2, 0, attributes, count - 1, timestamp, timestamp, producer_id, epoch, sequence, count)
 
 
 def marker_head(*, producer_id: int = 7, epoch: int = 0, timestamp: int = 1000) -> BatchHead:
@@ -284,9 +282,7 @@ def test_the_aborted_index_records_where_readers_will_stand() -> None:
 
 
 def test_a_marker_counts_as_activity() -> None:
-    """KAFKA-9144: a producer expired by the time of its data lost its epochs, and an older coordinator got
-    through.
-    """
+    """KAFKA-9144: expired by the time of its data, it lost its epochs; an old coordinator got through."""
     partition = Partition()
     partition.write(data_head(0, transactional=True, timestamp=1000))
     assert partition.state.expire(now_ms=10**9, expiration_ms=500) == 0  # its transaction is open
@@ -377,9 +373,7 @@ STEPS = st.lists(
             st.integers(1, 3),  # records
             st.booleans(),  # transactional
         ),
-        st.tuples(
-            st.just("marker"), st.integers(0, 2), st.integers(0, 2), st.just(0), st.just(1), st.booleans()
-        ),
+        st.tuples(st.just("marker"), st.integers(0, 2), st.integers(0, 2), st.just(0), st.just(1), st.booleans()),
     ),
     max_size=50,
 )
@@ -425,9 +419,7 @@ def write_data(partition: Partition, history: History, head: BatchHead) -> None:
         history.open_since = offset
 
 
-def write_marker(
-    partition: Partition, history: History, producer_id: int, epoch: int, is_commit: bool
-) -> None:
+def write_marker(partition: Partition, history: History, producer_id: int, epoch: int, is_commit: bool) -> None:
     head = marker_head(producer_id=producer_id, epoch=epoch)
     marker = COMMIT if is_commit else ABORT
     if history.epoch is not None and epoch < history.epoch:

@@ -138,9 +138,7 @@ class AbortedIndex:
                 yield f"entry {number} {fault}"
             previous = aborted.last_offset
 
-    def _faults_of(
-        self, version: int, aborted: AbortedTransaction, previous_last_offset: int
-    ) -> Iterator[str]:
+    def _faults_of(self, version: int, aborted: AbortedTransaction, previous_last_offset: int) -> Iterator[str]:
         if version != VERSION:
             yield f"has the unknown version {version}"
             return

@@ -27,17 +27,15 @@ from strandline.records.batch import (
     set_max_timestamp,
 )
 from strandline.records.builder import seal_batch
-from strandline.records.compression import Codec
+from strandline.records.compression import Codec, codec_named
 from strandline.records.record import records_section
-from strandline.records.walk import FIELDS_PER_RECORD, KEY_LENGTH, walk_records
+from strandline.records.walk import COLUMNS, KEY_LENGTH, walk_records
 
 CLIENT_ATTRIBUTES = CODEC_MASK | LOG_APPEND_TIME | TRANSACTIONAL
 COORDINATOR_ATTRIBUTES = CLIENT_ATTRIBUTES | CONTROL
 
 
-def admit(
-    batch: Buffer, settings: LogSettings, now_ms: int, *, from_client: bool
-) -> tuple[Buffer, BatchHead]:
+def admit(batch: Buffer, settings: LogSettings, now_ms: int, *, from_client: bool) -> tuple[Buffer, BatchHead]:
     """The batch to write, which may be another one than was given, and its head. `Refused` says why not."""
     size = len(batch)
     if size < HEAD_BYTES:
@@ -55,7 +53,7 @@ def admit(
     if settings.compacts and not head.is_control:
         _check_keys(batch, head)
     if _wants_other_codec(head, settings):
-        batch, head = _recompress(batch, head, Codec.by_name(settings.compression_type))
+        batch, head = _recompress(batch, head, codec_named(settings.compression_type))
     if settings.message_timestamp_type == "LogAppendTime":
         return _stamp(batch, head, now_ms)
     if from_client:
@@ -87,23 +85,21 @@ def _check_timestamps(head: BatchHead, settings: LogSettings, now_ms: int) -> No
         raise Refused(ErrorCode.INVALID_TIMESTAMP, f"timestamp {head.max_timestamp} is later than {latest}")
     earliest = now_ms - settings.message_timestamp_before_max_ms
     if NO_TIMESTAMP < head.base_timestamp < earliest:
-        raise Refused(
-            ErrorCode.INVALID_TIMESTAMP, f"timestamp {head.base_timestamp} is earlier than {earliest}"
-        )
+        raise Refused(ErrorCode.INVALID_TIMESTAMP, f"timestamp {head.base_timestamp} is earlier than {earliest}")
 
 
 def _check_keys(batch: Buffer, head: BatchHead) -> None:
     try:
-        fields = walk_records(records_section(batch), head.record_count)
+        columns = walk_records(records_section(batch), head.record_count)
     except CorruptData as error:
         raise Refused(ErrorCode.INVALID_RECORD, str(error)) from None
-    if -1 in fields[KEY_LENGTH::FIELDS_PER_RECORD]:
+    if -1 in columns[KEY_LENGTH::COLUMNS]:
         raise Refused(ErrorCode.INVALID_RECORD, "a compacted topic takes only records that have a key")
 
 
 def _wants_other_codec(head: BatchHead, settings: LogSettings) -> bool:
     wanted = settings.compression_type
-    return wanted != "producer" and not head.is_control and Codec.by_name(wanted) != head.codec
+    return wanted != "producer" and not head.is_control and codec_named(wanted) != head.codec
 
 
 def _recompress(batch: Buffer, head: BatchHead, codec: Codec) -> tuple[Buffer, BatchHead]:
@@ -111,16 +107,26 @@ def _recompress(batch: Buffer, head: BatchHead, codec: Codec) -> tuple[Buffer, B
         section = records_section(batch)
     except CorruptData as error:
         raise Refused(ErrorCode.INVALID_RECORD, str(error)) from None
-    sealed = seal_batch(section, head._replace(attributes=head.attributes & ~CODEC_MASK | codec))
+    sealed = seal_batch(
+        section,
+        base_offset=head.base_offset,
+        last_offset_delta=head.last_offset_delta,
+        base_timestamp=head.base_timestamp,
+        max_timestamp=head.max_timestamp,
+        record_count=head.record_count,
+        attributes=head.attributes,
+        codec=codec,
+        producer_id=head.producer_id,
+        producer_epoch=head.producer_epoch,
+        base_sequence=head.base_sequence,
+    )
     return sealed, BatchHead._make(HEAD.unpack_from(sealed))
 
 
 def _stamp(batch: Buffer, head: BatchHead, now_ms: int) -> tuple[Buffer, BatchHead]:
     writable = batch if isinstance(batch, bytearray) else bytearray(batch)
     set_max_timestamp(writable, now_ms, log_append_time=True)
-    return writable, head._replace(
-        max_timestamp=now_ms, attributes=head.attributes | LOG_APPEND_TIME
-    )
+    return writable, head._replace(max_timestamp=now_ms, attributes=head.attributes | LOG_APPEND_TIME)
 
 
 def _wrong_magic(magic: int) -> Refused:
@@ -132,9 +138,7 @@ def _wrong_magic(magic: int) -> Refused:
 def _wrong_size(head: BatchHead, size: int) -> Refused:
     if HEAD_BYTES <= head.batch_length + LENGTH_END < size:
         return Refused(ErrorCode.INVALID_RECORD, "a produce request carries one batch for a partition")
-    return Refused(
-        ErrorCode.CORRUPT_MESSAGE, f"batch length {head.batch_length} does not fit {size} bytes"
-    )
+    return Refused(ErrorCode.CORRUPT_MESSAGE, f"batch length {head.batch_length} does not fit {size} bytes")
 
 
 def _too_large(size: int, limit: int) -> Refused:

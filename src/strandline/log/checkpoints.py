@@ -41,9 +41,7 @@ LONG_MAX = 2**63 - 1
 
 
 def encode_offsets(offsets: Mapping[TopicPartition, int]) -> bytes:
-    """Sorted, so that equal offsets are equal bytes; Kafka writes them in any order and reads them in any
-    order.
-    """
+    """Sorted, so that equal offsets are equal bytes; to Kafka the order is all the same."""
     return _encode(f"{topic} {partition} {offset}" for (topic, partition), offset in sorted(offsets.items()))
 
 

@@ -2,8 +2,7 @@
 
     {"version":0,"brokerEpoch":5}
 
-Kafka before 3.7 left it empty. Since only its presence counts, contents that cannot be read mean an unknown
-epoch.
+Kafka before 3.7 left it empty. Only its presence counts: contents that cannot be read mean an unknown epoch.
 """
 
 from __future__ import annotations

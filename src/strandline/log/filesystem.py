@@ -54,7 +54,10 @@ class File(Protocol):
 
     def sync(self) -> None: ...
     def map(self, length: int) -> MappedBytes:
-        """The first `length` bytes, writable and shared with the file. `length` must not exceed its size."""
+        """The first `length` bytes, writable and shared with the file. `length` must not exceed its size.
+
+        Unmapped when the last reference goes; drop it before the file changes size (the twin insists).
+        """
         ...
 
     def close(self) -> None: ...
@@ -104,7 +107,7 @@ class RealFile:
         return os.fstat(self._descriptor).st_size
 
     def append(self, buffers: Sequence[Buffer]) -> int:
-        written = os.writev(self._descriptor, buffers)
+        written = os.writev(self._descriptor, buffers if len(buffers) <= IOV_MAX else buffers[:IOV_MAX])
         expected = sum(map(len, buffers)) if len(buffers) != 1 else len(buffers[0])
         while written < expected:
             written += self._append_rest(buffers, written)
@@ -127,9 +130,12 @@ class RealFile:
 
     def write(self, position: int, data: Buffer) -> None:
         view = memoryview(data)
-        while view:
-            count = os.pwrite(self._descriptor, view, position)
-            view, position = view[count:], position + count
+        try:
+            while view:
+                count = os.pwrite(self._descriptor, view, position)
+                view, position = view[count:], position + count
+        finally:
+            os.lseek(self._descriptor, 0, os.SEEK_END)
 
     def truncate(self, size: int) -> None:
         os.ftruncate(self._descriptor, size)
@@ -139,6 +145,10 @@ class RealFile:
         os.fsync(self._descriptor)
 
     def map(self, length: int) -> mmap.mmap:
+        if self._descriptor < 0:  # mmap would take -1 for a request of memory without a file
+            raise OSError(errno.EBADF, os.strerror(errno.EBADF), self.path)
+        if length <= 0:  # mmap would take 0 for the whole file
+            raise ValueError(f"cannot map {length} bytes of {self.path}")
         return mmap.mmap(self._descriptor, length)
 
     def close(self) -> None:
@@ -221,13 +231,19 @@ def read_whole(filesystem: FileSystem, path: str) -> bytes:
 
 def replace_durably(filesystem: FileSystem, path: str, data: Buffer) -> None:
     """Rewrite a small file so that a crash leaves the old bytes or the new, never a mixture (KAFKA-9892, 15312, 16541)."""
+    replace(filesystem, path, data, sync=True)
+    filesystem.sync_directory(os.path.dirname(path) or ".")
+
+
+def replace(filesystem: FileSystem, path: str, data: Buffer, *, sync: bool = False) -> None:
+    """Rewrite a small file so that a reader sees the old bytes or the new. What a crash leaves is another matter."""
     aside = path + ".tmp"
     file = filesystem.open(aside, create=True)
     try:
         file.truncate(0)
         file.append([data])
-        file.sync()
+        if sync:
+            file.sync()
     finally:
         file.close()
     filesystem.rename(aside, path)
-    filesystem.sync_directory(os.path.dirname(path))

@@ -70,9 +70,7 @@ class LeaderEpochs:
         epochs, start_offsets = self._epochs, self._start_offsets
         if epochs and epoch == epochs[-1] and start_offset >= start_offsets[-1]:
             return False
-        check(
-            epoch >= 0 and start_offset >= 0, f"leader epoch {epoch} at offset {start_offset} is not negative"
-        )
+        check(epoch >= 0 and start_offset >= 0, f"leader epoch {epoch} at offset {start_offset} is not negative")
         self._keep_first(min(bisect_left(epochs, epoch), bisect_left(start_offsets, start_offset)))
         epochs.append(epoch)
         start_offsets.append(start_offset)
@@ -113,9 +111,7 @@ class LeaderEpochs:
         return self._keep_first(bisect_left(self._start_offsets, end_offset))
 
     def truncate_from_start(self, start_offset: int) -> bool:
-        """The log now starts at `start_offset`: the epoch that covers it starts there too, older ones are
-        forgotten.
-        """
+        """The log now starts at `start_offset`, and so does the epoch that covers it. Older ones go."""
         covering = bisect_right(self._start_offsets, start_offset) - 1
         if covering < 0 or (covering == 0 and self._start_offsets[0] == start_offset):
             return False

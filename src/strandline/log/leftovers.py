@@ -1,9 +1,9 @@
 """Half-done work that a crash left in a partition folder, resolved as Kafka resolves it (SPEC L7, C6).
 
-    .deleted, .tmp   garbage: removed
-    .cleaned         an unfinished compaction or split: removed; the segments it was made from are still there
-    .swap            finished and synced, about to replace: takes its place, and every old segment whose offsets it
-                     covers goes, unless a `.cleaned` file at or below it shows that its group was not complete
+.deleted, .tmp   garbage: removed
+.cleaned         an unfinished compaction or split: removed; the segments it was made from are still there
+.swap            finished and synced, about to replace: takes its place, and every old segment whose offsets it
+                 covers goes, unless a `.cleaned` file at or below it shows that its group was not complete
 """
 
 from __future__ import annotations
@@ -15,9 +15,7 @@ from strandline.model.failures import CorruptData
 from strandline.model.settings import LogSettings
 
 
-def resolve_leftovers(
-    filesystem: FileSystem, directory: str, settings: LogSettings, findings: list[str]
-) -> None:
+def resolve_leftovers(filesystem: FileSystem, directory: str, settings: LogSettings, findings: list[str]) -> None:
     swaps = _remove_unfinished(filesystem, directory, findings)
     if not swaps:
         return
@@ -41,9 +39,7 @@ def _remove_unfinished(filesystem: FileSystem, directory: str, findings: list[st
     cleaned = [name for name in found if name.endswith(names.CLEANED)]
     swaps = [name for name in found if name.endswith(names.SWAP)]
     first_unfinished = min((_offset(name) for name in cleaned), default=None)
-    unusable = [
-        name for name in swaps if first_unfinished is not None and _offset(name) >= first_unfinished
-    ]
+    unusable = [name for name in swaps if first_unfinished is not None and _offset(name) >= first_unfinished]
     garbage = [name for name in found if name.endswith((names.DELETED, ".tmp"))]
     # Swap files before the cleaned ones that condemn them: after another crash the verdict must be the same.
     for name in (*unusable, *cleaned, *garbage):
@@ -59,9 +55,7 @@ def _offset(name: str) -> int:
     return parsed[0] if parsed else 0
 
 
-def _covered_offsets(
-    filesystem: FileSystem, directory: str, settings: LogSettings, swaps: list[str]
-) -> range:
+def _covered_offsets(filesystem: FileSystem, directory: str, settings: LogSettings, swaps: list[str]) -> range:
     """From the first base offset of the swapped segments to the end of the last."""
     start: int | None = None
     end = 0
@@ -70,9 +64,7 @@ def _covered_offsets(
         if parsed is None or parsed[1] != names.LOG + names.SWAP:
             continue
         size_bytes = filesystem.size(f"{directory}/{name}")
-        segment = Segment(
-            filesystem, directory, parsed[0], settings, size_bytes=size_bytes, suffix=names.SWAP
-        )
+        segment = Segment(filesystem, directory, parsed[0], settings, size_bytes=size_bytes, suffix=names.SWAP)
         start = parsed[0] if start is None else min(start, parsed[0])
         end = max(end, _end_offset(segment))
     return range(0) if start is None else range(start, end)

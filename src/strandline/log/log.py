@@ -37,7 +37,7 @@ from strandline.log.segment import Segment
 from strandline.log.segments import Segments
 from strandline.model.failures import CorruptData, ErrorCode, Refused, StorageFailed, check
 from strandline.model.partitions import TopicPartition
-from strandline.model.settings import LogSettings, ProducerStateSettings
+from strandline.model.settings import LogSettings
 from strandline.records.batch import (
     MAGIC_V2,
     NO_TIMESTAMP,
@@ -73,6 +73,7 @@ class Log:
         epochs: LeaderEpochs,
         producers: ProducerState,
         snapshots: ProducerSnapshots,
+        producer_id_expiration_ms: int,
         now_ms: int,
     ) -> None:
         """Use `recovery.open_log`, which finds all this on the disk."""
@@ -87,6 +88,7 @@ class Log:
         self.epochs = epochs
         self.producers = producers
         self.snapshots = snapshots
+        self.producer_id_expiration_ms = producer_id_expiration_ms
         self.deletions = Deletions(filesystem)
         self.last_flush_ms = now_ms
         self.failure: OSError | None = None
@@ -179,13 +181,22 @@ class Log:
             self._complete(completed)
 
     def _take_in(
-        self, batch: Buffer, base_offset: int, last_offset: int, max_timestamp: int, leader_epoch: int, now_ms: int
+        self,
+        batch: Buffer,
+        base_offset: int,
+        last_offset: int,
+        max_timestamp: int,
+        leader_epoch: int,
+        now_ms: int,
     ) -> None:
         """Queue a batch for the next write, rolling first where it does not belong into the active segment."""
         size = len(batch)
         pending = self._pending
         if self.segments.active.should_roll(
-            size=pending.size_bytes + size, last_offset=last_offset, max_timestamp=max_timestamp, now_ms=now_ms
+            size=pending.size_bytes + size,
+            last_offset=last_offset,
+            max_timestamp=max_timestamp,
+            now_ms=now_ms,
         ):
             self._write_pending()
             self.roll(now_ms, at_offset=self._roll_offset(base_offset, last_offset))
@@ -303,9 +314,7 @@ class Log:
         limit = log_end_offset if max_offset is None else max_offset
         if offset >= min(limit, log_end_offset):
             return LogSlice(self.segments.active.file, self.segments.active.size_bytes, 0)
-        return lookup.read_slice(
-            self.segments, offset, max_bytes, max_offset=limit, log_end_offset=log_end_offset
-        )
+        return lookup.read_slice(self.segments, offset, max_bytes, max_offset=limit, log_end_offset=log_end_offset)
 
     def find_by_timestamp(self, timestamp: int) -> TimestampOffset | None:
         return lookup.find_by_timestamp(self.segments, timestamp, self.log_start_offset)
@@ -363,7 +372,15 @@ class Log:
         kept.truncate_to(offset)
         self.log_end_offset = offset
         self.snapshots.remove_above(offset)
-        replay.rebuild_producers(self.segments, self.producers, self.snapshots, self.log_start_offset, offset, now_ms)
+        replay.rebuild_producers(
+            self.segments,
+            self.producers,
+            self.snapshots,
+            self.log_start_offset,
+            offset,
+            now_ms,
+            self.producer_id_expiration_ms,
+        )
 
     def _lower_offsets(self, offset: int) -> None:
         """Checkpoints that promise more than the log will hold must be rewritten before it is cut."""
@@ -397,11 +414,13 @@ class Log:
         self.check_usable()
         if offset > high_watermark:
             raise Refused(
-                ErrorCode.OFFSET_OUT_OF_RANGE, f"offset {offset} is beyond the high watermark {high_watermark}"
+                ErrorCode.OFFSET_OUT_OF_RANGE,
+                f"offset {offset} is beyond the high watermark {high_watermark}",
             )
         if offset <= self.log_start_offset:
             return False
         self.log_start_offset = offset
+        self.producers.log_start_moved(offset)
         if self.epochs.truncate_from_start(offset):
             self.save_epochs()
         return True
@@ -431,8 +450,8 @@ class Log:
         for segment in self.segments.all():
             segment.settings = settings
 
-    def expire_producers(self, now_ms: int, settings: ProducerStateSettings) -> None:
-        self.producers.expire(now_ms, settings.producer_id_expiration_ms)
+    def expire_producers(self, now_ms: int) -> None:
+        self.producers.expire(now_ms, self.producer_id_expiration_ms)
 
     def check_usable(self) -> None:
         if self.failure is not None:
@@ -476,4 +495,3 @@ class _Pending:
         self.buffers: list[Buffer] = []
         self.notes: list[tuple[int, int, int]] = []
         self.size_bytes = 0
-

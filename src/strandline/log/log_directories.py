@@ -30,9 +30,7 @@ class LogDirectories:
         opened: list[LogDirectory] = []
         try:
             for path in paths:
-                opened.append(
-                    LogDirectory.open(filesystem, path, settings_of, now_ms=now_ms, progress=progress)
-                )
+                opened.append(LogDirectory.open(filesystem, path, settings_of, now_ms=now_ms, progress=progress))
         except BaseException:
             for directory in opened:
                 directory.release()

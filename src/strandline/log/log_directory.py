@@ -21,7 +21,11 @@ from collections.abc import Callable, Iterator, Mapping
 from uuid import UUID
 
 from strandline.log import checkpoints
-from strandline.log.clean_shutdown import CLEAN_SHUTDOWN_MARKER, encode_clean_shutdown
+from strandline.log.clean_shutdown import (
+    CLEAN_SHUTDOWN_MARKER,
+    UNKNOWN_BROKER_EPOCH,
+    encode_clean_shutdown,
+)
 from strandline.log.filesystem import File, FileSystem, read_whole, replace_durably
 from strandline.log.log import Log
 from strandline.log.names import PARTITION_METADATA
@@ -83,9 +87,7 @@ class LogDirectory:
     def _take_lock(self) -> None:
         self._lock = self.filesystem.lock(f"{self.path}/{LOCK}")
         if self._lock is None:
-            raise DirectoryInUse(
-                f"{self.path} is in use by another process; stop it, or choose another directory"
-            )
+            raise DirectoryInUse(f"{self.path} is in use by another process; stop it, or choose another directory")
 
     def _load(self, now_ms: int, progress: Progress) -> None:
         self.was_clean = self._take_clean_shutdown_marker()
@@ -164,12 +166,15 @@ class LogDirectory:
         folder = f"{self.path}/{partition}"
         try:
             log = open_log(
-                self.filesystem, folder, partition, self.settings_of(partition.topic), now_ms=now_ms, is_clean=True
+                self.filesystem,
+                folder,
+                partition,
+                self.settings_of(partition.topic),
+                now_ms=now_ms,
+                is_clean=True,
             )
             if topic_id is not None:
-                replace_durably(
-                    self.filesystem, f"{folder}/{PARTITION_METADATA}", encode_partition_metadata(topic_id)
-                )
+                replace_durably(self.filesystem, f"{folder}/{PARTITION_METADATA}", encode_partition_metadata(topic_id))
                 self.topic_ids[partition] = topic_id
             self.filesystem.sync_directory(folder)
             self.filesystem.sync_directory(self.path)
@@ -277,7 +282,9 @@ class LogDirectory:
             self.write_recovery_points()
             self.write_log_starts()
             replace_durably(
-                self.filesystem, f"{self.path}/{CLEAN_SHUTDOWN_MARKER}", encode_clean_shutdown()
+                self.filesystem,
+                f"{self.path}/{CLEAN_SHUTDOWN_MARKER}",
+                encode_clean_shutdown(UNKNOWN_BROKER_EPOCH),
             )
         self.release()
 
@@ -286,5 +293,3 @@ class LogDirectory:
         if self._lock is not None:
             self._lock.close()
             self._lock = None
-
-

@@ -17,9 +17,7 @@ class TimestampOffset(NamedTuple):
     leader_epoch: int
 
 
-def read_slice(
-    segments: Segments, offset: int, max_bytes: int, *, max_offset: int, log_end_offset: int
-) -> LogSlice:
+def read_slice(segments: Segments, offset: int, max_bytes: int, *, max_offset: int, log_end_offset: int) -> LogSlice:
     """From the batch that holds `offset`: up to `max_bytes`, always one batch, nothing at or above `max_offset`.
 
     The limits are taken once, by the caller: reading them again while data arrives is how readers got to see
@@ -60,9 +58,7 @@ def find_max_timestamp(segments: Segments, log_start_offset: int) -> TimestampOf
     return TimestampOffset(*found) if found else None
 
 
-def aborted_transactions(
-    segments: Segments, fetch_offset: int, upper_bound_offset: int
-) -> list[AbortedTransaction]:
+def aborted_transactions(segments: Segments, fetch_offset: int, upper_bound_offset: int) -> list[AbortedTransaction]:
     """Aborted transactions a read_committed reader of [fetch, upper bound) must filter out."""
     collected: list[AbortedTransaction] = []
     for segment in segments.from_offset(fetch_offset):

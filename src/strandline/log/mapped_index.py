@@ -8,7 +8,7 @@ and recovery rebuilds the index from the log (SPEC L7). Nothing is checksummed, 
 rebuilt.
 
 No file is touched before the first use, so that a log of many segments opens quickly. Nothing is unmapped
-by hand: a mapping ends with its last reference, so no reader is left with one that was closed under it.
+by hand: a mapping ends with its last reference. An index belongs to one thread.
 
 Searches try the last 8 KiB first. Nearly all of them end there, and a plain binary search would each time
 touch pages in the middle of the file that are otherwise cold, and wait for the disk (KAFKA-6432).
@@ -123,9 +123,9 @@ class MappedIndex:
 
     def _check_probes(self, faults_among: Callable[[NumberedEntries], Iterator[str]]) -> None:
         """First, middle and last entry only: opening many segments must not read all their indexes."""
-        mapped = self._bytes()
+        self._bytes()
         probes = sorted({0, self._count // 2, self._count - 1}) if self._count else []
-        entries = ((slot, self.ENTRY.unpack_from(mapped, slot * self.ENTRY.size)) for slot in probes)
+        entries = [(slot, self.ENTRY.unpack_from(self._mapped, slot * self.ENTRY.size)) for slot in probes]
         for fault in (*self._length_faults(), *faults_among(entries)):
             raise CorruptData(f"{self.path}: {fault}.")
 
@@ -139,7 +139,8 @@ class MappedIndex:
             yield f"the file's {self._file_bytes} bytes are not whole entries of {self.ENTRY.size} bytes"
 
     def _stored_entries(self) -> Iterator[tuple[Any, ...]]:
-        return self.ENTRY.iter_unpack(self._bytes()[: self._valid_bytes])
+        self._bytes()
+        return self.ENTRY.iter_unpack(bytes(self._mapped[: self._valid_bytes]))  # a copy, not a view
 
     def _count_at_or_below(self, field: Struct, target: int) -> int:
         """How many entries have a `field` of at most `target`; they are the first ones."""
@@ -206,10 +207,15 @@ class MappedIndex:
         return self._mapped
 
     def _resize(self, file_bytes: int) -> None:
-        check(self._file is not None, f"{self.path} was opened to be looked at only")
-        if self._file is not None and file_bytes != self._file_bytes:
-            self._file.truncate(file_bytes)
-            self._adopt(self._file, file_bytes)
+        file = self._file
+        check(file is not None, f"{self.path} was opened to be looked at only")
+        if file is None or file_bytes == self._file_bytes:
+            return
+        self._mapped = NOTHING_MAPPED  # not every file can be resized while it is mapped
+        try:
+            file.truncate(file_bytes)
+        finally:
+            self._adopt(file, file.size())
 
     def _adopt(self, file: File, file_bytes: int) -> MappedBytes:
         # Nothing can be mapped of an empty file.

@@ -50,9 +50,7 @@ def decode_meta_properties(data: bytes) -> MetaProperties:
 
 
 def encode_meta_properties(properties: MetaProperties, comments: Iterable[str] = ("",)) -> bytes:
-    """In the order in which Kafka on a current Java writes it. Kafka's comments are an empty one and the
-    date.
-    """
+    """In the order in which Kafka on Java 17 writes it. Kafka's comments are an empty one and the date."""
     directory_id = None if properties.directory_id is None else encode_id(properties.directory_id)
     values = {
         NODE_ID_KEYS[properties.version]: None if properties.node_id is None else str(properties.node_id),

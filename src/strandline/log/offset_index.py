@@ -112,6 +112,4 @@ class OffsetIndex(MappedIndex):
     def _remember_last(self) -> None:
         self._last_relative_offset = -1
         if self._count:
-            self._last_relative_offset = RELATIVE_OFFSET.unpack_from(
-                self._mapped, self._valid_bytes - ENTRY_BYTES
-            )[0]
+            self._last_relative_offset = RELATIVE_OFFSET.unpack_from(self._mapped, self._valid_bytes - ENTRY_BYTES)[0]

@@ -19,8 +19,8 @@ PAGE_BYTES = mmap.PAGESIZE
 
 
 def resident_bytes(descriptor: int, position: int, length: int) -> int | None:
-    """How much of a range is in memory, to the page; what lies beyond the end of the file does not count.
-    None where the kernel does not tell."""
+    """How much of a range is in memory at least: a page that is not counts in full, though the range may hold
+    a part of it only. Nothing lies beyond the end of the file. None where the kernel does not tell."""
     length = _length_inside(descriptor, position, length)
     if length == 0:
         return 0
@@ -29,7 +29,7 @@ def resident_bytes(descriptor: int, position: int, length: int) -> int | None:
         pages = pages_by_mincore(descriptor, position, length)
     if pages is None:
         return None
-    return length if pages == _pages_spanned(position, length) else min(length, pages * PAGE_BYTES)
+    return max(0, length - (_pages_spanned(position, length) - pages) * PAGE_BYTES)
 
 
 def is_resident(descriptor: int, position: int, length: int) -> bool:
@@ -38,7 +38,7 @@ def is_resident(descriptor: int, position: int, length: int) -> bool:
 
 
 def would_block(descriptor: int, position: int) -> bool:
-    """Whether reading a byte would wait for the disk. Cheaper than a count, and enough for a small range."""
+    """Whether reading a byte would wait for the disk. Asking also makes the kernel begin to fetch it."""
     try:
         os.preadv(descriptor, [bytearray(1)], position, os.RWF_NOWAIT)
     except BlockingIOError:

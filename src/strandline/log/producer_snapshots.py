@@ -30,7 +30,7 @@ from struct import Struct
 
 from crc32c import crc32c
 
-from strandline.log.filesystem import FileSystem, read_whole, replace_durably
+from strandline.log.filesystem import FileSystem, read_whole, replace, replace_durably
 from strandline.log.producer_entry import SEQUENCE_MAX, CachedBatch, ProducerEntry
 from strandline.log.producer_state import ProducerState
 from strandline.model.failures import CorruptData
@@ -123,13 +123,21 @@ class ProducerSnapshots:
         matches = map(SNAPSHOT_NAME.fullmatch, self._filesystem.names(self._directory))
         return sorted(int(match[1]) for match in matches if match)
 
-    def take(self, state: ProducerState) -> bool:
-        """Write the state at its end offset, unless the folder has that already, or there is no log yet."""
+    def take(self, state: ProducerState, *, durable: bool) -> str | None:
+        """Write the state at its end offset; None if the folder has that already, or there is no log yet.
+
+        When a segment is rolled, in the middle of an append, nothing is synced: the path comes back and is synced
+        with the segment. A torn one fails its CRC, which costs a longer replay and no more.
+        """
         path = self._path(state.map_end_offset)
         if state.map_end_offset == 0 or self._filesystem.exists(path):
-            return False
-        replace_durably(self._filesystem, path, encode_snapshot(state.entries()))
-        return True
+            return None
+        data = encode_snapshot(state.entries())
+        if durable:
+            replace_durably(self._filesystem, path, data)
+        else:
+            replace(self._filesystem, path, data)
+        return path
 
     def load_latest(
         self,
@@ -140,9 +148,7 @@ class ProducerSnapshots:
         now_ms: int,
         expiration_ms: int,
     ) -> int:
-        """Set `state` from the newest sound snapshot between the two offsets; returns where the replay must
-        begin.
-        """
+        """Set `state` from the newest sound snapshot in the range; returns where the replay must begin."""
         for offset in reversed(self.offsets()):
             if log_start_offset <= offset <= at_or_below:
                 try:
@@ -161,11 +167,14 @@ class ProducerSnapshots:
             self._filesystem.remove(path)
 
     def remove_above(self, offset: int) -> None:
-        """After truncation to `offset`. They must not come back after a crash: other records will stand
-        there.
-        """
-        if self._remove_all(found for found in self.offsets() if found > offset):
+        """After truncation to `offset`. They must not come back after a crash: the records are others."""
+        above = [found for found in self.offsets() if found > offset]
+        self._remove_all(above)
+        if above:
             self._filesystem.sync_directory(self._directory)
+
+    def remove_all(self) -> None:
+        self.remove_above(-1)
 
     def remove_below(self, offset: int) -> None:
         """After the log's start moved to `offset`, which keeps its own snapshot."""
@@ -179,12 +188,9 @@ class ProducerSnapshots:
             strays.pop()
         self._remove_all(strays)
 
-    def _remove_all(self, offsets: Iterable[int]) -> int:
-        removed = 0
+    def _remove_all(self, offsets: Iterable[int]) -> None:
         for offset in offsets:
             self.remove(offset)
-            removed += 1
-        return removed
 
     def _path(self, offset: int) -> str:
         return os.path.join(self._directory, snapshot_name(offset))

@@ -145,17 +145,13 @@ class ProducerState:
         return next(iter(self._ongoing), None)
 
     def last_stable_offset_of(self, completed: CompletedTransaction) -> int:
-        """What the aborted index records beside it: where readers of committed data stand once its marker
-        counts.
-        """
+        """For the aborted index: where readers of committed data stand once this marker counts."""
         ongoing = self._ongoing.items()
         others = (first for first, producer_id in ongoing if producer_id != completed.producer_id)
         return next(others, completed.last_offset + 1)
 
     def complete(self, completed: CompletedTransaction) -> None:
-        """To be called once the aborted index has it. It stays unstable until the high watermark passes its
-        marker.
-        """
+        """Once the aborted index has it. It stays unstable until the high watermark passes its marker."""
         check(completed.first_offset in self._ongoing, f"{completed} is open")
         del self._ongoing[completed.first_offset]
         self._unreplicated.append(completed)
@@ -180,9 +176,7 @@ class ProducerState:
 
     def expire(self, now_ms: int, expiration_ms: int) -> int:
         """Forget idle producers; returns how many. Markers count as activity (KAFKA-9144)."""
-        idle = [
-            entry.producer_id for entry in self._entries.values() if entry.is_expired(now_ms, expiration_ms)
-        ]
+        idle = [entry.producer_id for entry in self._entries.values() if entry.is_expired(now_ms, expiration_ms)]
         for producer_id in idle:
             del self._entries[producer_id]
         return len(idle)
@@ -194,9 +188,7 @@ class ProducerState:
         self.first_unstable_offset = None
         self.map_end_offset = offset
 
-    def load(
-        self, entries: Iterable[ProducerEntry], end_offset: int, now_ms: int, expiration_ms: int
-    ) -> None:
+    def load(self, entries: Iterable[ProducerEntry], end_offset: int, now_ms: int, expiration_ms: int) -> None:
         """Begin anew from what a snapshot at `end_offset` holds, without those that have expired since."""
         self.truncate_fully_and_start_at(end_offset)
         for entry in entries:
@@ -211,9 +203,7 @@ class ProducerState:
         self._find_first_unstable()
 
 
-def refuse_unless_next(
-    entry: ProducerEntry, producer_epoch: int, sequence: int, is_transactional: bool
-) -> None:
+def refuse_unless_next(entry: ProducerEntry, producer_epoch: int, sequence: int, is_transactional: bool) -> None:
     """Whether a client may write this batch now."""
     if producer_epoch == entry.producer_epoch:
         batches = entry.batches

@@ -27,7 +27,7 @@ from strandline.log.segment import Segment
 from strandline.log.segments import Segments
 from strandline.model.failures import CorruptData
 from strandline.model.partitions import TopicPartition
-from strandline.model.settings import LogSettings
+from strandline.model.settings import DAY_MS, LogSettings
 from strandline.records.batch import MAGIC_V2, BatchHead
 from strandline.records.heads import head_of, verified_head_of
 
@@ -42,12 +42,19 @@ def open_log(
     recovery_point: int = 0,
     log_start_offset: int = 0,
     is_clean: bool = False,
+    producer_id_expiration_ms: int = DAY_MS,
     findings: list[str] | None = None,
 ) -> Log:
     """The log in `directory`, which is created if need be. `is_clean` says that the last stop was a clean one."""
     filesystem.make_directories(directory)
     opening = _Opening(
-        filesystem, directory, settings, log_start_offset, [] if findings is None else findings, now_ms
+        filesystem,
+        directory,
+        settings,
+        log_start_offset,
+        [] if findings is None else findings,
+        now_ms,
+        producer_id_expiration_ms,
     )
     resolve_leftovers(filesystem, directory, settings, opening.findings)
     opening.load_segments()
@@ -72,6 +79,7 @@ def open_log(
         epochs=opening.epochs,
         producers=opening.producers,
         snapshots=opening.snapshots,
+        producer_id_expiration_ms=producer_id_expiration_ms,
         now_ms=now_ms,
     )
 
@@ -84,6 +92,7 @@ class _Opening:
     log_start_offset: int
     findings: list[str]
     now_ms: int
+    producer_id_expiration_ms: int
     segments: Segments = field(init=False)
     epochs: LeaderEpochs = field(default_factory=LeaderEpochs)
     producers: ProducerState = field(default_factory=ProducerState)
@@ -116,16 +125,12 @@ class _Opening:
         self.segments = Segments(found or [self._fresh(self.log_start_offset)])
 
     def _fresh(self, base_offset: int) -> Segment:
-        return Segment.create(
-            self.filesystem, self.directory, base_offset, self.settings, now_ms=self.now_ms
-        )
+        return Segment.create(self.filesystem, self.directory, base_offset, self.settings, now_ms=self.now_ms)
 
     def load_epochs(self) -> None:
         path = f"{self.directory}/{names.LEADER_EPOCH_CHECKPOINT}"
         try:
-            self.epochs = LeaderEpochs.from_entries(
-                checkpoints.read_leader_epochs(self.filesystem, path)
-            )
+            self.epochs = LeaderEpochs.from_entries(checkpoints.read_leader_epochs(self.filesystem, path))
         except CorruptData as error:
             self.findings.append(f"{names.LEADER_EPOCH_CHECKPOINT}: {error}; rebuilt from the log")
             for segment in self.segments.all():
@@ -225,6 +230,7 @@ class _Opening:
             min(self.log_start_offset, end_offset),
             end_offset,
             self.now_ms,
+            self.producer_id_expiration_ms,
         )
 
 
@@ -276,5 +282,3 @@ class _SegmentRecovery:
                 raise
             self.opening.findings.append(f"{self.segment}: {error}; kept, for it was flushed")
             return head
-
-

@@ -46,9 +46,16 @@ def rebuild_producers(
     log_start_offset: int,
     end_offset: int,
     now_ms: int,
+    expiration_ms: int,
 ) -> None:
     """Make `producers` reflect the log up to `end_offset`."""
-    snapshots.load_latest(producers, at_or_below=end_offset, log_start_offset=log_start_offset, now_ms=now_ms)
+    snapshots.load_latest(
+        producers,
+        log_start_offset=log_start_offset,
+        at_or_below=end_offset,
+        now_ms=now_ms,
+        expiration_ms=expiration_ms,
+    )
     start = max(producers.map_end_offset, log_start_offset)
     for segment in segments.from_offset(start):
         _replay_segment(segment, producers, start, end_offset)

@@ -140,24 +140,16 @@ class Segment:
     @property
     def aborted(self) -> AbortedIndex:
         if self._aborted is None:
-            self._aborted = AbortedIndex(
-                self._filesystem, self.path(names.ABORTED_INDEX), self.base_offset
-            )
+            self._aborted = AbortedIndex(self._filesystem, self.path(names.ABORTED_INDEX), self.base_offset)
         return self._aborted
 
     def _open_indexes(self) -> None:
         index_bytes = self.settings.segment_index_bytes
-        self._offset_index = OffsetIndex(
-            self._filesystem, self.path(names.OFFSET_INDEX), self.base_offset, index_bytes
-        )
-        self._time_index = TimeIndex(
-            self._filesystem, self.path(names.TIME_INDEX), self.base_offset, index_bytes
-        )
+        self._offset_index = OffsetIndex(self._filesystem, self.path(names.OFFSET_INDEX), self.base_offset, index_bytes)
+        self._time_index = TimeIndex(self._filesystem, self.path(names.TIME_INDEX), self.base_offset, index_bytes)
 
     def _load_indexes(self) -> None:
-        present = all(
-            self._filesystem.exists(self.path(kind)) for kind in (names.OFFSET_INDEX, names.TIME_INDEX)
-        )
+        present = all(self._filesystem.exists(self.path(kind)) for kind in (names.OFFSET_INDEX, names.TIME_INDEX))
         self._open_indexes()
         assert self._offset_index is not None
         assert self._time_index is not None
@@ -344,9 +336,7 @@ class Segment:
     def finish(self) -> None:
         """No more appends: the last time index entry tells the largest timestamp, both indexes are trimmed."""
         if self.max_timestamp > NO_TIMESTAMP:
-            self.time_index.maybe_append(
-                self.max_timestamp, self.offset_of_max_timestamp, skip_full_check=True
-            )
+            self.time_index.maybe_append(self.max_timestamp, self.offset_of_max_timestamp, skip_full_check=True)
         self.offset_index.trim()
         self.time_index.trim()
         self.is_preallocated = False
@@ -379,6 +369,9 @@ class Segment:
 
     def remove_files(self) -> None:
         """Unlink what is there. Readers that still hold the file keep it until they are done."""
+        for index in (self._offset_index, self._time_index):
+            if index is not None:
+                index.close(trim=False)
         for kind in names.SEGMENT_SUFFIXES:
             if self._filesystem.exists(self.path(kind)):
                 self._filesystem.remove(self.path(kind))
@@ -389,6 +382,7 @@ class Segment:
         for index in (self._offset_index, self._time_index, self._aborted):
             if index is not None:
                 index.close()
+        self.is_preallocated = False
         self._file = self._offset_index = self._time_index = self._aborted = None
 
     def close(self) -> None:
@@ -396,5 +390,3 @@ class Segment:
         if self.is_preallocated:
             self.finish()
         self.forget()
-
-

@@ -1,12 +1,14 @@
 """Settings by Kafka's names.
 
-A field is a topic property with dots for underscores: `segment_bytes` is `segment.bytes`. Most have a broker property
-that gives the default for all topics (`log.segment.bytes`); time settings have several, of which the finest unit wins
-(`log.retention.ms` over `.minutes` over `.hours`, SPEC C2). Defaults are Kafka's.
+A field is a topic property with dots for underscores: `segment_bytes` is `segment.bytes`. Most have a broker
+property that gives the default for all topics (`log.segment.bytes`); time settings have several, of which the
+finest unit wins (`log.retention.ms` over `.minutes` over `.hours`, SPEC C2). Defaults are Kafka's.
 """
 
 from __future__ import annotations
 
+import math
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any, Self
@@ -16,6 +18,7 @@ INT_MAX = 2**31 - 1
 HOUR_MS = 3_600_000
 MINUTE_MS = 60_000
 DAY_MS = 24 * HOUR_MS
+WHOLE_NUMBER = re.compile(r"[+-]?[0-9]{1,19}")
 
 
 class BadSetting(ValueError):
@@ -29,12 +32,29 @@ def setting(
     at_most: float | None = None,
     one_of: tuple[str, ...] = (),
 ) -> Any:
-    """A dataclass field with its broker-level names, each with the factor to the field's unit (1 when bare)."""
+    """A dataclass field with its broker names, each with the factor to the field's unit (1 when bare)."""
     synonyms = tuple((name, 1) if isinstance(name, str) else name for name in broker_names)
     return field(
         default=default,
         metadata={"synonyms": synonyms, "at_least": at_least, "at_most": at_most, "one_of": one_of},
     )
+
+
+def parse_integer(text: str) -> int:
+    """What Java takes for a long, and no more: not 1_000."""
+    if not WHOLE_NUMBER.fullmatch(text) or not -LONG_MAX - 1 <= int(text) <= LONG_MAX:
+        raise ValueError("expected a whole number of at most 64 bits")
+    return int(text)
+
+
+def parse_number(text: str) -> float:
+    try:
+        number = float(text)
+    except ValueError:
+        number = math.nan
+    if math.isnan(number):  # passes every comparison with a limit
+        raise ValueError("expected a number")
+    return number
 
 
 def parse_boolean(text: str) -> bool:
@@ -48,8 +68,8 @@ def parse_list(text: str) -> tuple[str, ...]:
 
 
 PARSERS: dict[str, Callable[[str], Any]] = {
-    "int": int,
-    "float": float,
+    "int": parse_integer,
+    "float": parse_number,
     "bool": parse_boolean,
     "str": str,
     "tuple[str, ...]": parse_list,
@@ -60,10 +80,8 @@ class PropertySettings:
     """A dataclass of settings that can be filled from Kafka properties."""
 
     @classmethod
-    def from_properties(
-        cls, topic: Mapping[str, str], broker: Mapping[str, str] | None = None
-    ) -> Self:
-        """Topic properties win over broker properties, those over defaults. Names we do not know are left alone."""
+    def from_properties(cls, topic: Mapping[str, str], broker: Mapping[str, str] | None = None) -> Self:
+        """Topic properties win over broker properties, those over defaults. Unknown names are left alone."""
         values: dict[str, Any] = {}
         for entry in fields(cls):  # type: ignore[arg-type]
             found = _find(entry.name, entry.metadata["synonyms"], topic, broker or {})
@@ -123,19 +141,13 @@ class LogSettings(PropertySettings):
 
     segment_bytes: int = setting(2**30, "log.segment.bytes", at_least=14, at_most=INT_MAX)
     segment_ms: int = setting(7 * DAY_MS, "log.roll.ms", ("log.roll.hours", HOUR_MS), at_least=1)
-    segment_jitter_ms: int = setting(
-        0, "log.roll.jitter.ms", ("log.roll.jitter.hours", HOUR_MS), at_least=0
-    )
-    segment_index_bytes: int = setting(10 * 2**20, "log.index.size.max.bytes", at_least=4)
-    index_interval_bytes: int = setting(4096, "log.index.interval.bytes", at_least=0)
-    max_message_bytes: int = setting(2**20 + 12, "message.max.bytes", at_least=0)
+    segment_jitter_ms: int = setting(0, "log.roll.jitter.ms", ("log.roll.jitter.hours", HOUR_MS), at_least=0)
+    segment_index_bytes: int = setting(10 * 2**20, "log.index.size.max.bytes", at_least=4, at_most=INT_MAX)
+    index_interval_bytes: int = setting(4096, "log.index.interval.bytes", at_least=0, at_most=INT_MAX)
+    max_message_bytes: int = setting(2**20 + 12, "message.max.bytes", at_least=0, at_most=INT_MAX)
     flush_messages: int = setting(LONG_MAX, "log.flush.interval.messages", at_least=1)
-    flush_ms: int = setting(
-        LONG_MAX, "log.flush.interval.ms", "log.flush.scheduler.interval.ms", at_least=0
-    )
-    cleanup_policy: tuple[str, ...] = setting(
-        ("delete",), "log.cleanup.policy", one_of=("delete", "compact")
-    )
+    flush_ms: int = setting(LONG_MAX, "log.flush.interval.ms", "log.flush.scheduler.interval.ms", at_least=0)
+    cleanup_policy: tuple[str, ...] = setting(("delete",), "log.cleanup.policy", one_of=("delete", "compact"))
     retention_ms: int = setting(
         7 * DAY_MS,
         "log.retention.ms",
@@ -148,23 +160,26 @@ class LogSettings(PropertySettings):
     delete_retention_ms: int = setting(DAY_MS, "log.cleaner.delete.retention.ms", at_least=0)
     min_compaction_lag_ms: int = setting(0, "log.cleaner.min.compaction.lag.ms", at_least=0)
     max_compaction_lag_ms: int = setting(LONG_MAX, "log.cleaner.max.compaction.lag.ms", at_least=1)
-    min_cleanable_dirty_ratio: float = setting(
-        0.5, "log.cleaner.min.cleanable.ratio", at_least=0, at_most=1
-    )
+    min_cleanable_dirty_ratio: float = setting(0.5, "log.cleaner.min.cleanable.ratio", at_least=0, at_most=1)
     message_timestamp_type: str = setting(
         "CreateTime", "log.message.timestamp.type", one_of=("CreateTime", "LogAppendTime")
     )
     message_timestamp_before_max_ms: int = setting(
         LONG_MAX, "log.message.timestamp.before.max.ms", at_least=0
     )
-    message_timestamp_after_max_ms: int = setting(
-        HOUR_MS, "log.message.timestamp.after.max.ms", at_least=0
-    )
+    message_timestamp_after_max_ms: int = setting(HOUR_MS, "log.message.timestamp.after.max.ms", at_least=0)
     compression_type: str = setting(
         "producer",
         "compression.type",
         one_of=("producer", "uncompressed", "gzip", "snappy", "lz4", "zstd"),
     )
+
+    def __post_init__(self) -> None:
+        if self.min_compaction_lag_ms > self.max_compaction_lag_ms:
+            raise BadSetting(
+                f"min.compaction.lag.ms={self.min_compaction_lag_ms} is above"
+                f" max.compaction.lag.ms={self.max_compaction_lag_ms}"
+            )
 
     @property
     def compacts(self) -> bool:

@@ -109,8 +109,9 @@ static PyObject *walk_records(PyObject *Py_UNUSED(module), PyObject *arguments)
     if (!PyArg_ParseTuple(arguments, "y*nw*:walk_records", &section, &count, &columns))
         return NULL;
     PyObject *answer = NULL;
+    /* An empty array may point anywhere; only one that is written to must be aligned. */
     if (count < 0 || columns.len / (Py_ssize_t)sizeof(int64_t) / COLUMNS < count ||
-        (uintptr_t)columns.buf % sizeof(int64_t) != 0)
+        (count > 0 && (uintptr_t)columns.buf % sizeof(int64_t) != 0))
         PyErr_SetString(PyExc_ValueError, "columns must be an array of ten int64 per record");
     else
         answer = PyBool_FromLong(walk(&section, count, &columns));

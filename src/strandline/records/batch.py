@@ -16,9 +16,9 @@
           57     4  record count
           61        records
 
-The base offset and the leader epoch lie outside the CRC so that a broker can set them without touching the rest: this is
-what lets a produce request become file bytes with no copy. The length, CRC and magic come at the same place in the older
-message sets (`records.legacy`), which is how the formats are told apart.
+The base offset and the leader epoch lie outside the CRC so that a broker can set them without touching the
+rest: this is what lets a produce request become file bytes with no copy. The length and the magic come at the
+same place in the older message sets (`records.legacy`), which is how the formats are told apart.
 """
 
 from __future__ import annotations
@@ -148,14 +148,12 @@ def batch_crc(batch: Buffer) -> int:
 
 
 def verify_batch(batch: Buffer) -> BatchHead:
-    """The head of one whole batch whose length, magic, CRC and counts hold; `CorruptData` says which does not."""
+    """The head of one whole batch whose length, magic, CRC and counts hold; else `CorruptData` says which."""
     head = read_head(batch)
     if head.magic != MAGIC_V2:
         raise CorruptData(f"magic {head.magic} at offset {head.base_offset} is not 2")
     if head.size_bytes != len(batch):
-        raise CorruptData(
-            f"batch at offset {head.base_offset} says {head.size_bytes} bytes, has {len(batch)}"
-        )
+        raise CorruptData(f"batch at offset {head.base_offset} says {head.size_bytes} bytes, has {len(batch)}")
     if batch_crc(batch) != head.crc:
         raise CorruptData(f"CRC of the batch at offset {head.base_offset} does not match its bytes")
     if head.last_offset_delta < 0 or head.record_count < 0:

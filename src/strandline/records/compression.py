@@ -45,6 +45,10 @@ class Codec(IntEnum):
     ZSTD = 4
 
 
+def codec_named(compression_type: str) -> Codec:
+    return Codec.NONE if compression_type == "uncompressed" else Codec[compression_type.upper()]
+
+
 def codec_of(attributes: int) -> Codec:
     try:
         return Codec(attributes & CODEC_MASK)
@@ -95,9 +99,7 @@ def decompress(codec: Codec, data: Buffer, max_bytes: int = DECOMPRESSED_BYTES_M
 
 def _check_bound(codec: Codec, size_bytes: int, max_bytes: int) -> None:
     if size_bytes > max_bytes:
-        raise CorruptData(
-            f"{codec.name.lower()} data exceeds the bound of {max_bytes} bytes when decompressed"
-        )
+        raise CorruptData(f"{codec.name.lower()} data exceeds the bound of {max_bytes} bytes when decompressed")
 
 
 def _cut_short(codec: Codec) -> CorruptData:

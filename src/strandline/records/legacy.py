@@ -13,10 +13,10 @@
 There are no batches: each message stands alone, and a compressed set is the value of one more message, its
 wrapper. The wrapper has the offset of its last inner message and, in v1, the largest timestamp. Inner offsets
 are absolute in v0; in v1 they count from the first (KIP-31), so that the broker need not recompress to assign
-offsets: absolute = wrapper's offset - last inner offset + inner offset. Where a v1 wrapper has log append time,
-all its messages have the wrapper's timestamp. Wrappers do not nest.
+offsets: absolute = wrapper's offset - last inner offset + inner offset. Where a v1 wrapper has log append
+time, all its messages have the wrapper's timestamp. Wrappers do not nest.
 
-To the rest of the code a message, or a wrapper with all that is in it, is a batch, with a `BatchHead` made up.
+To the rest of the code a message, or a wrapper with all that is in it, is a batch with a made-up `BatchHead`.
 """
 
 from __future__ import annotations
@@ -118,17 +118,13 @@ def build_legacy(
     messages = bytearray()
     for record in records:
         timestamp = record.timestamp if log_append_time_ms is None else log_append_time_ms
-        messages += _encode_message(
-            record.offset - relative_to, magic, attributes, timestamp, record.key, record.value
-        )
+        messages += _encode_message(record.offset - relative_to, magic, attributes, timestamp, record.key, record.value)
     if codec is Codec.NONE:
         return messages
     compressed: Buffer = compress(codec, messages)
     if codec is Codec.LZ4 and magic == 0:
         compressed = with_v0_checksum(compressed)
-    timestamp = (
-        max(record.timestamp for record in records) if log_append_time_ms is None else log_append_time_ms
-    )
+    timestamp = max(record.timestamp for record in records) if log_append_time_ms is None else log_append_time_ms
     return _encode_message(records[-1].offset, magic, attributes | codec, timestamp, None, compressed)
 
 
@@ -189,9 +185,7 @@ def _read_bytes(view: memoryview, position: int, offset: int) -> tuple[memoryvie
     if length < 0:
         return None, start
     if start + length > len(view):
-        raise CorruptData(
-            f"message at offset {offset} has a field of {length} bytes that runs beyond its end"
-        )
+        raise CorruptData(f"message at offset {offset} has a field of {length} bytes that runs beyond its end")
     return view[start : start + length], start + length
 
 
@@ -212,9 +206,7 @@ def _records_of(message: Message, max_bytes: int) -> list[Record]:
 
 def _record(message: Message, offset: int, timestamp: int) -> Record:
     key, value = message.key, message.value
-    return Record(
-        offset, timestamp, None if key is None else bytes(key), None if value is None else bytes(value)
-    )
+    return Record(offset, timestamp, None if key is None else bytes(key), None if value is None else bytes(value))
 
 
 def _inner_messages(wrapper: Message, max_bytes: int) -> Iterator[Message]:

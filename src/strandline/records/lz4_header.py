@@ -37,9 +37,7 @@ def _with_checksum(frame: Buffer, hashed_from: int) -> bytearray:
     if len(changed) <= MAGIC_BYTES:
         raise CorruptData("lz4 data is cut short")
     flags = changed[MAGIC_BYTES]
-    position = (
-        MAGIC_BYTES + 2 + (8 if flags & HAS_CONTENT_SIZE else 0) + (4 if flags & HAS_DICTIONARY_ID else 0)
-    )
+    position = MAGIC_BYTES + 2 + (8 if flags & HAS_CONTENT_SIZE else 0) + (4 if flags & HAS_DICTIONARY_ID else 0)
     if len(changed) <= position:
         raise CorruptData("lz4 data is cut short")
     changed[position] = short_xxhash32(bytes(changed[hashed_from:position])) >> 8 & 0xFF

@@ -60,9 +60,7 @@ def _whole_head(batch: Buffer) -> BatchHead:
     if head.magic != MAGIC_V2:
         raise CorruptData(f"magic {head.magic} at offset {head.base_offset} is not 2")
     if head.size_bytes != len(batch):
-        raise CorruptData(
-            f"batch at offset {head.base_offset} says {head.size_bytes} bytes, has {len(batch)}"
-        )
+        raise CorruptData(f"batch at offset {head.base_offset} says {head.size_bytes} bytes, has {len(batch)}")
     return head
 
 

@@ -10,9 +10,9 @@
     header   varint   key length; key
              varint   value length, negative for null; value
 
-The answer is one flat array with ten numbers per record (the columns below): integers only, so that compaction
-or a look-up by timestamp touches just the records it wants. `walk_records` is the compiled twin where there is
-one; the pure twin explains every refusal, and a test holds the two equal.
+The answer is one flat array with ten numbers per record (the columns below): integers only, so that
+compaction or a look-up by timestamp touches just the records it wants. `walk_records` is the compiled twin
+where there is one; the pure twin explains every refusal, and a test holds the two equal.
 """
 
 from __future__ import annotations
@@ -27,6 +27,8 @@ try:
     from strandline.records import _walk
 except ImportError:  # installed where there was no C compiler
     _walk = None  # type: ignore[assignment]
+
+IS_COMPILED = _walk is not None
 
 START = 0
 END = 1
@@ -46,9 +48,7 @@ HEADER_BYTES_MIN = 2
 
 def walk_records(section: Buffer, count: int) -> array[int]:
     """The columns of exactly `count` records that fill `section`; `CorruptData` if they do not."""
-    if _walk is None:
-        return walk_records_pure(section, count)
-    return walk_records_compiled(section, count)
+    return walk_records_compiled(section, count) if IS_COMPILED else walk_records_pure(section, count)
 
 
 def walk_records_compiled(section: Buffer, count: int) -> array[int]:

@@ -1,0 +1,119 @@
+"""What can be made to go wrong on a simulated disk, and the record of what was done to it."""
+
+from __future__ import annotations
+
+import errno
+import os
+from collections import deque
+from dataclasses import dataclass
+
+from strandline.simulation.inode import FileNode
+
+OPERATIONS = (
+    "append",
+    "make_directories",
+    "map",
+    "open",
+    "read",
+    "remove",
+    "rename",
+    "sync",
+    "sync_directory",
+    "truncate",
+    "write",
+)
+TRACE_LINES_MAX = 1000
+
+
+class PowerLost(BaseException):
+    """The machine is gone. Not an `Exception`: nothing that handles errors may handle this."""
+
+
+@dataclass(slots=True)
+class Fault:
+    operation: str
+    error: int
+    after: int
+    path_contains: str
+
+    def matches(self, operation: str, path: str) -> bool:
+        return operation == self.operation and self.path_contains in path
+
+
+class FaultInjector:
+    """Asked before every operation. `operations` counts those that change something, syncs among them."""
+
+    def __init__(self, *, space_bytes_max: int | None = None) -> None:
+        self.now_ms = 0
+        self.operations = 0
+        self.trace: deque[str] = deque(maxlen=TRACE_LINES_MAX)
+        self.faults: list[Fault] = []
+        self.power_lost = False
+        self.space_bytes_max = space_bytes_max
+        self.used_bytes = 0
+        self.mapped: list[FileNode] = []
+        self._stop_at: int | None = None
+
+    def fail_next(
+        self, operation: str, error: int = errno.EIO, after: int = 0, path_contains: str = ""
+    ) -> None:
+        """Once, after `after` matching calls that succeed. What has not fired yet is in `faults`."""
+        if operation not in OPERATIONS:
+            raise ValueError(f"{operation} is none of {', '.join(OPERATIONS)}")
+        self.faults.append(Fault(operation, error, after, path_contains))
+
+    def stop_after(self, operations: int) -> None:
+        """Lose power once that many more changing operations are done: what comes next raises `PowerLost`."""
+        self._stop_at = self.operations + operations
+
+    def require_power(self) -> None:
+        if self.operations == self._stop_at:
+            self.observe_mappings()
+            self.power_lost = True
+            raise PowerLost(f"after {self.operations} operations")
+
+    def look(self, operation: str, path: str) -> None:
+        """Before an operation that changes nothing."""
+        self.require_power()
+        if self.faults:
+            self._fail_if_planned(operation, path)
+
+    def change(self, operation: str, path: str, line: str) -> None:
+        """Before an operation that changes something; `line` goes into the trace."""
+        self.require_power()
+        self.operations += 1
+        self.trace.append(line)
+        if self.faults:
+            self._fail_if_planned(operation, path)
+
+    def _fail_if_planned(self, operation: str, path: str) -> None:
+        for fault in self.faults:
+            if not fault.matches(operation, path):
+                continue
+            if fault.after == 0:
+                self.faults.remove(fault)
+                self.trace.append(f"{operation} {path} fails with {errno.errorcode[fault.error]}")
+                raise OSError(fault.error, os.strerror(fault.error), path)
+            fault.after -= 1
+
+    def observe_mappings(self) -> None:
+        """Stores into mappings count up to the power loss; those of a dying program's handlers do not."""
+        if self.power_lost:
+            return
+        for node in self.mapped:
+            node.observe_mapping()
+        self.mapped = [node for node in self.mapped if node.shadow is not None]
+
+    def room_for(self, growth_bytes: int) -> int:
+        if self.space_bytes_max is None:
+            return growth_bytes
+        return min(growth_bytes, max(0, self.space_bytes_max - self.used_bytes))
+
+    def charge(self, node: FileNode, growth_bytes: int) -> None:
+        """Written bytes take space; holes made by `truncate` do not, as on a real disk."""
+        node.charged_bytes += growth_bytes
+        self.used_bytes += growth_bytes
+
+    def release_if_unused(self, node: FileNode) -> None:
+        if not node.linked and node.handles == 0:
+            self.charge(node, -node.charged_bytes)
