@@ -172,9 +172,7 @@ def _keep_dumps(kafka: Kafka, golden: Path, partitions: Sequence[str]) -> None:
 
 def dumped_files(golden: Path, partition: str) -> list[Path]:
     """In the order of the text: by name, so that the files of a segment stand together."""
-    return sorted(
-        path.relative_to(golden) for path in (golden / partition).iterdir() if path.suffix in SUFFIXES
-    )
+    return sorted(path.relative_to(golden) for path in (golden / partition).iterdir() if path.suffix in SUFFIXES)
 
 
 if __name__ == "__main__":

@@ -56,17 +56,13 @@ def free_port() -> int:
 
 def format_directory(kafka: Kafka, data: Path, work: Path) -> None:
     """What `kafka-storage format` does: meta.properties, and a bootstrap snapshot of the metadata."""
-    properties = _write_properties(
-        work / "format.properties", _kraft_settings(data, free_port(), free_port())
-    )
+    properties = _write_properties(work / "format.properties", _kraft_settings(data, free_port(), free_port()))
     done = kafka.run("kafka.tools.StorageTool", "format", "-t", CLUSTER_ID, "-c", str(properties))
     assert done.exit_code == 0, done.stdout + done.stderr
 
 
 @contextmanager
-def kraft_broker(
-    kafka: Kafka, data: Path, work: Path, settings: Mapping[str, str] | None = None
-) -> Iterator[Broker]:
+def kraft_broker(kafka: Kafka, data: Path, work: Path, settings: Mapping[str, str] | None = None) -> Iterator[Broker]:
     port = free_port()
     properties = _write_properties(
         work / "server.properties", _kraft_settings(data, port, free_port()) | dict(settings or {})
