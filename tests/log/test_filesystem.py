@@ -239,9 +239,7 @@ def test_making_directories_twice_is_fine_and_over_a_file_is_not(place: Place) -
     place.put("file", b"")
     assert raised_by(lambda: filesystem.make_directories(place.path("file")))[0] is FileExistsError
     assert raised_by(lambda: filesystem.make_directories(place.path("file", "x")))[0] is NotADirectoryError
-    assert (
-        raised_by(lambda: filesystem.make_directories(place.path("file", "x", "y")))[0] is NotADirectoryError
-    )
+    assert raised_by(lambda: filesystem.make_directories(place.path("file", "x", "y")))[0] is NotADirectoryError
 
 
 def test_a_rename_replaces_its_target_and_open_handles_follow_the_file(place: Place) -> None:
@@ -355,12 +353,8 @@ def test_replace_durably_takes_a_bare_name(tmp_path: Path, monkeypatch: pytest.M
 
 PATHS = st.sampled_from(["a", "b", "d", "d/a", "d/b", "d/e", "d/e/a", "b/x"])
 STEPS = st.one_of(
-    st.tuples(
-        st.sampled_from(["create", "append", "names", "sizes", "exists", "remove", "remove_tree"]), PATHS
-    ),
-    st.tuples(
-        st.sampled_from(["make_directories", "sync_directory", "is_directory", "read", "truncate"]), PATHS
-    ),
+    st.tuples(st.sampled_from(["create", "append", "names", "sizes", "exists", "remove", "remove_tree"]), PATHS),
+    st.tuples(st.sampled_from(["make_directories", "sync_directory", "is_directory", "read", "truncate"]), PATHS),
     st.tuples(st.just("rename"), PATHS, PATHS),
 )
 

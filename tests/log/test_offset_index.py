@@ -239,7 +239,8 @@ class RigidDisk(RealFileSystem):
     """As the simulated disk: a file cannot be resized while someone holds its mapping or a part of it."""
 
     def open(self, path: str, *, create: bool = False, writable: bool = True) -> RealFile:
-        return RigidFile(path, super().open(path, create=create, writable=writable).fileno())
+        file = super().open(path, create=create, writable=writable)
+        return RigidFile(path, os.dup(file.fileno()))
 
 
 class RigidFile(RealFile):
@@ -276,7 +277,8 @@ class FailedDisk(RealFileSystem):
     """Opens files that cannot be resized."""
 
     def open(self, path: str, *, create: bool = False, writable: bool = True) -> RealFile:
-        return UnresizableFile(path, super().open(path, create=create, writable=writable).fileno())
+        file = super().open(path, create=create, writable=writable)
+        return UnresizableFile(path, os.dup(file.fileno()))
 
 
 class UnresizableFile(RealFile):

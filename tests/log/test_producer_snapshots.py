@@ -90,7 +90,7 @@ class Folder:
         self.filesystem = RealFileSystem()
         self.snapshots = ProducerSnapshots(self.filesystem, self.directory)
         for offset in offsets:
-            self.snapshots.take(state_at(offset))
+            self.snapshots.take(state_at(offset), durable=True)
 
     def overwrite(self, offset: int, change: Callable[[bytes], bytes]) -> None:
         path = os.path.join(self.directory, f"{offset:020d}.snapshot")
@@ -118,16 +118,16 @@ def state_at(offset: int) -> ProducerState:
 def test_a_snapshot_is_taken_once_at_each_offset(tmp_path: Path) -> None:
     folder = Folder(tmp_path)
     state = state_at(10)
-    assert folder.snapshots.take(state)
-    assert not folder.snapshots.take(state)
+    assert folder.snapshots.take(state, durable=True)
+    assert not folder.snapshots.take(state, durable=True)
     assert os.listdir(tmp_path) == ["00000000000000000010.snapshot"]
     state.map_end_offset = 11
-    assert folder.snapshots.take(state)
+    assert folder.snapshots.take(state, durable=True)
     assert folder.snapshots.offsets() == [10, 11]
 
 
 def test_an_empty_log_needs_no_snapshot(tmp_path: Path) -> None:
-    assert not Folder(tmp_path).snapshots.take(ProducerState())
+    assert not Folder(tmp_path).snapshots.take(ProducerState(), durable=True)
     assert os.listdir(tmp_path) == []
 
 

@@ -83,9 +83,7 @@ def test_every_format_is_told_by_its_magic() -> None:
         build_legacy([Record(0, -1, b"k", b"v")], magic=0),
         build_legacy([Record(1, 10, b"k", b"v")], magic=1),
         build_batch([Record(2, 20, b"k", b"v")]),
-        build_marker(
-            producer_id=1, producer_epoch=0, is_commit=True, coordinator_epoch=0, timestamp=0, base_offset=3
-        ),
+        build_marker(producer_id=1, producer_epoch=0, is_commit=True, coordinator_epoch=0, timestamp=0, base_offset=3),
     ]
     found = list(split_batches(b"".join(batches)))
     assert found == batches

@@ -61,9 +61,7 @@ def test_a_batch_by_hand() -> None:
         "0c 00 0a 02 01 00 00"  # 5 ms and 1 offset later, null key, empty value
         "0c 00 01 06 00 01 00"  # 1 ms before the first, offset 3, empty key, null value
     )
-    covered = (
-        struct.pack(">hiqqqhii", 0x10, 3, 1_700_000_000_000, 1_700_000_000_005, 4242, 3, 11, 3) + section
-    )
+    covered = struct.pack(">hiqqqhii", 0x10, 3, 1_700_000_000_000, 1_700_000_000_005, 4242, 3, 11, 3) + section
     head = struct.pack(">qiibI", 1000, 49 + len(section), 7, 2, crc32c(covered))
     assert batch.hex() == (head + covered).hex()
 
@@ -92,9 +90,7 @@ def test_the_empty_batch_that_compaction_keeps() -> None:
 
 
 def test_an_emptied_batch_that_kept_its_codec_is_read() -> None:
-    batch = seal_batch(
-        b"", base_offset=0, last_offset_delta=3, base_timestamp=-1, max_timestamp=-1, record_count=0
-    )
+    batch = seal_batch(b"", base_offset=0, last_offset_delta=3, base_timestamp=-1, max_timestamp=-1, record_count=0)
     compressed = seal_batch(
         b"",
         base_offset=0,
@@ -171,9 +167,7 @@ def test_huge_keys_and_values() -> None:
 def test_header_keys_that_are_not_utf8_survive() -> None:
     section = bytearray()
     encode_record(section, 0, 0, None, None, (("caf\udce9", b""), ("日本", None)))
-    batch = seal_batch(
-        section, base_offset=0, last_offset_delta=0, base_timestamp=0, max_timestamp=0, record_count=1
-    )
+    batch = seal_batch(section, base_offset=0, last_offset_delta=0, base_timestamp=0, max_timestamp=0, record_count=1)
     assert b"caf\xe9" in batch
     (record,) = read_records(batch)
     assert record.headers == (("caf\udce9", b""), ("日本", None))
@@ -242,9 +236,7 @@ def test_offsets_before_the_base_are_our_own_mistake() -> None:
 
 @pytest.mark.parametrize("codec", list(Codec))
 def test_damaged_batches_never_raise_anything_but_corrupt_data(codec: Codec) -> None:
-    entries = [
-        Record(index, index * 1000, b"key %d" % index, b"value" * 9, (("h", b"x"),)) for index in range(8)
-    ]
+    entries = [Record(index, index * 1000, b"key %d" % index, b"value" * 9, (("h", b"x"),)) for index in range(8)]
     sound = build_batch(entries, codec=codec, is_control=True)
     generator = random.Random(f"damage {codec.name}")
     for _ in range(1200):

@@ -49,9 +49,7 @@ def test_gzip_carries_no_time() -> None:
     assert compress(Codec.GZIP, b"x")[:8] == bytes.fromhex("1f8b080000000000")
 
 
-@pytest.mark.parametrize(
-    ("codec", "levels"), [(Codec.GZIP, (1, 9)), (Codec.LZ4, (1, 17)), (Codec.ZSTD, (-5, 19))]
-)
+@pytest.mark.parametrize(("codec", "levels"), [(Codec.GZIP, (1, 9)), (Codec.LZ4, (1, 17)), (Codec.ZSTD, (-5, 19))])
 def test_levels(codec: Codec, levels: tuple[int, int]) -> None:
     quick, small = (compress(codec, TEXT, level) for level in levels)
     assert len(small) < len(quick)
@@ -208,9 +206,7 @@ def test_damaged_bytes_never_raise_anything_else(codec: Codec) -> None:
 @settings(max_examples=300)
 @given(
     st.sampled_from(CODECS),
-    st.sampled_from(
-        [b"", b"\x1f\x8b\x08", b"\x82SNAPPY\x00" + bytes(8), b"\x04\x22\x4d\x18", b"\x28\xb5\x2f\xfd"]
-    ),
+    st.sampled_from([b"", b"\x1f\x8b\x08", b"\x82SNAPPY\x00" + bytes(8), b"\x04\x22\x4d\x18", b"\x28\xb5\x2f\xfd"]),
     st.binary(max_size=64),
 )
 def test_garbage_never_raises_anything_else(codec: Codec, magic: bytes, garbage: bytes) -> None:

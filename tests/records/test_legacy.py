@@ -63,12 +63,8 @@ def message_of(offset: int, magic: int, attributes: int, value: bytes, timestamp
 def test_messages_by_hand() -> None:
     v0 = bytes.fromhex("0000000000000005 00000012 00000000 00 00 00000001 6b 00000003 763030")
     v1 = bytes.fromhex("0000000000000006 0000001a 00000000 01 00 0000000000000007 ffffffff 00000004 76616c31")
-    expected = b"".join(
-        message[:12] + struct.pack(">I", crc32(message[16:])) + message[16:] for message in (v0, v1)
-    )
-    built = build_legacy([Record(5, 0, b"k", b"v00")], magic=0) + build_legacy(
-        [Record(6, 7, None, b"val1")], magic=1
-    )
+    expected = b"".join(message[:12] + struct.pack(">I", crc32(message[16:])) + message[16:] for message in (v0, v1))
+    built = build_legacy([Record(5, 0, b"k", b"v00")], magic=0) + build_legacy([Record(6, 7, None, b"val1")], magic=1)
     assert built.hex() == expected.hex()
     assert read_all(expected) == [Record(5, -1, b"k", b"v00"), Record(6, 7, None, b"val1")]
 

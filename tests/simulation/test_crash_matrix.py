@@ -155,9 +155,7 @@ def test_recovery_can_be_crashed_too() -> None:
         )
 
     nested: list[int] = []
-    run_with_power_loss_at_every_step(
-        run, verify, make_oracle=lambda: None, make_disk=disk_with_old_content, seeds=1
-    )
+    run_with_power_loss_at_every_step(run, verify, make_oracle=lambda: None, make_disk=disk_with_old_content, seeds=1)
     assert set(nested) == {0, 2}
 
 

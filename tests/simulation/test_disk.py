@@ -56,9 +56,7 @@ def test_an_unsynced_append_survives_in_any_subset_of_sectors_and_up_to_any_byte
         assert len(data) <= len(whole)
         for sector, written in zip(sectors(data)[1:], sectors(whole)[1:], strict=False):
             assert sector in (written[: len(sector)], bytes(len(sector)))
-    reordered = [
-        d for d in found if d and len(d) > 1024 and set(d[4:512]) == {0} and set(d[512:1024]) == {ord("x")}
-    ]
+    reordered = [d for d in found if d and len(d) > 1024 and set(d[4:512]) == {0} and set(d[512:1024]) == {ord("x")}]
     assert reordered, "a later sector must be able to survive an earlier one"
     assert any(len(data) % SECTOR_BYTES not in (0, 4) for data in found if data), "no torn length"
 
@@ -125,11 +123,7 @@ def test_a_mapped_file_cannot_change_size() -> None:
     assert contents(crashes(disk, 10), "index") == {b"\1" + bytes(49)}
 
 
-@given(
-    st.lists(
-        st.tuples(st.sampled_from(["append", "write", "truncate", "map"]), st.integers(0, 1500)), max_size=8
-    )
-)
+@given(st.lists(st.tuples(st.sampled_from(["append", "write", "truncate", "map"]), st.integers(0, 1500)), max_size=8))
 def test_syncing_always_makes_durable_exactly_what_is_read(steps: list[tuple[str, int]]) -> None:
     disk = SimulatedDisk()
     file = durable_file(disk, "a", b"start")
@@ -257,9 +251,7 @@ def test_removals_come_back_until_the_folder_is_synced() -> None:
 NAMES = st.sampled_from(["/a", "/b", "/d", "/d/a", "/d/b", "/d/e", "/d/e/a"])
 STEPS = st.one_of(
     st.tuples(st.just("rename"), NAMES, NAMES),
-    st.tuples(
-        st.sampled_from(["create", "remove", "remove_tree", "make_directories", "sync_directory"]), NAMES
-    ),
+    st.tuples(st.sampled_from(["create", "remove", "remove_tree", "make_directories", "sync_directory"]), NAMES),
 )
 
 
@@ -285,9 +277,7 @@ def everything_in(disk: SimulatedDisk, directory: str = "/") -> list[bytes]:
 
 
 @given(st.lists(STEPS, max_size=15), st.integers(0, 1000))
-def test_no_crash_shows_a_file_twice_or_loses_one_that_was_only_moved(
-    steps: list[tuple[str, ...]], seed: int
-) -> None:
+def test_no_crash_shows_a_file_twice_or_loses_one_that_was_only_moved(steps: list[tuple[str, ...]], seed: int) -> None:
     disk = SimulatedDisk()
     disk.make_directories("/d/e")
     for path in ("/a", "/d/b", "/d/e/a"):

@@ -1,8 +1,8 @@
 """What a leader asks of a batch before it becomes part of the log.
 
-The head is verified in full: size, magic, CRC-32C, counts, timestamps, bits a client may not set. Records are not touched,
-except where a rule is about them: a compacted topic needs keys, another codec is wanted, or the topic stamps arrival time.
-Answers are Kafka's error codes (reliability §7.2).
+The head is verified in full: size, magic, CRC-32C, counts, timestamps, bits a client may not set. Records are not
+touched, except where a rule is about them: a compacted topic needs keys, another codec is wanted, or the topic stamps
+arrival time. Answers are Kafka's error codes (reliability §7.2).
 """
 
 from __future__ import annotations

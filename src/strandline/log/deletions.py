@@ -1,8 +1,9 @@
 """Files that are out of the log but not yet off the disk (SPEC C5).
 
 A segment leaves the segment list first, its files are renamed `.deleted`, and they are unlinked `file.delete.delay.ms`
-later. A crash in between leaves `.deleted` files, which the next start removes. Two segments with the same base offset may
-pass through here (truncate, append, truncate): each removes only names that are still there, and never a live file.
+later. A crash in between leaves `.deleted` files, which the next start removes. Two segments with the same base
+offset may pass through here (truncate, append, truncate): each removes only names that are still there, and never a
+live file.
 """
 
 from __future__ import annotations

@@ -91,7 +91,7 @@ class FileSystem(Protocol):
 
 
 class RealFile:
-    """The descriptor's own position is kept at the end of the file. Not O_APPEND: with it Linux appends on pwrite too."""
+    """The descriptor's own position is kept at the end. Not by O_APPEND: with it Linux appends on pwrite too."""
 
     __slots__ = ("_descriptor", "path")
 
@@ -230,7 +230,7 @@ def read_whole(filesystem: FileSystem, path: str) -> bytes:
 
 
 def replace_durably(filesystem: FileSystem, path: str, data: Buffer) -> None:
-    """Rewrite a small file so that a crash leaves the old bytes or the new, never a mixture (KAFKA-9892, 15312, 16541)."""
+    """Rewrite a small file so that a crash leaves the old bytes or the new, never a mixture (KAFKA-9892, 15312)."""
     replace(filesystem, path, data, sync=True)
     filesystem.sync_directory(os.path.dirname(path) or ".")
 

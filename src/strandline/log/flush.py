@@ -2,8 +2,8 @@
 
 `Log.begin_flush` (owner's thread) → `FlushWork.run` (any thread; only syncs) → `Log.end_flush` (owner's thread).
 
-The work holds open `.log` files, whose long-lived descriptors see every write-back error, and the paths of the small files
-beside them, which the owner may remap or rename meanwhile: a name that is gone belongs to a deleted segment.
+The work holds open `.log` files, whose long-lived descriptors see every write-back error, and the paths of the small
+files beside them, which the owner may remap or rename meanwhile: a name that is gone belongs to a deleted segment.
 """
 
 from __future__ import annotations

@@ -6,10 +6,11 @@ Offsets, from low to high:
     recovery point     everything below is on the disk for sure; recovery starts here after a crash
     log end offset     the offset the next record will get
 
-The high watermark and the last stable offset belong to replication and are given by the caller where they bound something.
+The high watermark and the last stable offset belong to replication and are given by the caller where they bound
+something.
 
-One thread owns a log. What may block is cut out so that it can run elsewhere: `begin_flush` returns work that syncs files
-and touches nothing else, a read returns a file slice that says whether it is in the page cache.
+One thread owns a log. What may block is cut out so that it can run elsewhere: `begin_flush` returns work that syncs
+files and touches nothing else, a read returns a file slice that says whether it is in the page cache.
 
 A write that fails leaves memory and file in doubt, and a failed fsync may have dropped the pages it failed on: from the
 first `OSError` on, the log refuses everything with `StorageFailed` until it is opened anew (KAFKA-10778).

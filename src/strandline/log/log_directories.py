@@ -1,4 +1,4 @@
-"""All data directories of a broker (`log.dirs`): where new partitions go, and what goes on when one fails (SPEC L10)."""
+"""All data directories of a broker (`log.dirs`): where new partitions go, what goes on when one fails (SPEC L10)."""
 
 from __future__ import annotations
 
@@ -30,7 +30,8 @@ class LogDirectories:
         opened: list[LogDirectory] = []
         try:
             for path in paths:
-                opened.append(LogDirectory.open(filesystem, path, settings_of, now_ms=now_ms, progress=progress))
+                directory = LogDirectory.open(filesystem, path, settings_of, now_ms=now_ms, progress=progress)
+                opened.append(directory)
         except BaseException:
             for directory in opened:
                 directory.release()

@@ -10,8 +10,8 @@
 The clean-shutdown marker is removed, durably, before anything else is touched: if this start does not come to its end,
 the next one must not believe in the stop before it (KAFKA-15375).
 
-The first failed write or sync takes the whole directory offline: its logs refuse everything, nothing more is written into
-it, the checkpoints least of all, and no sync is tried again (SPEC L10). Other directories go on.
+The first failed write or sync takes the whole directory offline: its logs refuse everything, nothing more is written
+into it, the checkpoints least of all, and no sync is tried again (SPEC L10). Other directories go on.
 """
 
 from __future__ import annotations

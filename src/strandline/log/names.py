@@ -6,8 +6,8 @@
     00000000000000012768.snapshot     producer state just before that offset
     leader-epoch-checkpoint, partition.metadata
 
-A second suffix says that a file is on its way: `.cleaned` is being written by compaction or a split, `.swap` is complete
-and about to replace what it was made from, `.deleted` waits to be removed. `recovery` resolves all three.
+A second suffix says that a file is on its way: `.cleaned` is being written by compaction or a split, `.swap` is
+complete and about to replace what it was made from, `.deleted` waits to be removed. `recovery` resolves all three.
 """
 
 from __future__ import annotations

@@ -3,13 +3,15 @@
 After a clean stop the segments are taken as they are; only the end of the last one is read. After any other stop every
 segment from the recovery point on is read in full: a batch is kept if its length, CRC and offsets hold, the first that
 does not ends the log, and what follows is cut. Indexes, producer snapshots and leader epochs of those segments are made
-anew. Opening never fails on bad bytes: the longest valid prefix is kept, and `findings` tells in sentences what was done.
+anew. Opening never fails on bad bytes: the longest valid prefix is kept, and `findings` tells in sentences what was
+done.
 
 Below the recovery point bytes were synced, so a bad CRC there is rot and not a torn write: it is reported, not cut, for
 cutting would lose every acknowledged record behind it.
 
-A hole: a segment whose bytes were lost at a batch boundary looks valid, yet the next segment does not begin where it ends.
-In a log that was never compacted this can only be a loss, so the later segments go. Compacted logs have such gaps by nature.
+A hole: a segment whose bytes were lost at a batch boundary looks valid, yet the next segment does not begin where it
+ends. In a log that was never compacted this can only be a loss, so the later segments go. Compacted logs have such
+gaps by nature.
 """
 
 from __future__ import annotations

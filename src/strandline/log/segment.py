@@ -1,8 +1,8 @@
 """One segment: a `.log` file of batches with its sparse indexes (SPEC L1, L3-L5).
 
-A segment is cheap to have: neither its file nor its indexes are opened before they are needed, so that a broker with ten
-thousand closed segments starts at once. Only the active segment, the last of its log, is appended to; its indexes are
-preallocated, and trimmed when the next segment takes over or the log is closed.
+A segment is cheap to have: neither its file nor its indexes are opened before they are needed, so that a broker with
+ten thousand closed segments starts at once. Only the active segment, the last of its log, is appended to; its indexes
+are preallocated, and trimmed when the next segment takes over or the log is closed.
 
 Every index is derived from the `.log` file and may be thrown away. A missing or damaged one is found when it is first
 used and rebuilt by a scan; an index entry that points at no batch is found on look-up, with the same consequence.

@@ -1,7 +1,7 @@
 """The ordered segments of one log.
 
-Changes replace the list instead of altering it, so that whoever took `all()` before (a reader, the cleaner in its thread)
-keeps a consistent picture and is never blocked (SPEC C5).
+Changes replace the list instead of altering it, so that whoever took `all()` before (a reader, the cleaner in its
+thread) keeps a consistent picture and is never blocked (SPEC C5).
 """
 
 from __future__ import annotations

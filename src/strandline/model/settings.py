@@ -164,9 +164,7 @@ class LogSettings(PropertySettings):
     message_timestamp_type: str = setting(
         "CreateTime", "log.message.timestamp.type", one_of=("CreateTime", "LogAppendTime")
     )
-    message_timestamp_before_max_ms: int = setting(
-        LONG_MAX, "log.message.timestamp.before.max.ms", at_least=0
-    )
+    message_timestamp_before_max_ms: int = setting(LONG_MAX, "log.message.timestamp.before.max.ms", at_least=0)
     message_timestamp_after_max_ms: int = setting(HOUR_MS, "log.message.timestamp.after.max.ms", at_least=0)
     compression_type: str = setting(
         "producer",
@@ -217,9 +215,7 @@ class LogDirectorySettings(PropertySettings):
 
     log_dirs: tuple[str, ...] = setting(("data",), ("log.dirs", 1), ("log.dir", 1))
     retention_check_interval_ms: int = setting(300_000, "log.retention.check.interval.ms", at_least=1)
-    flush_offset_checkpoint_interval_ms: int = setting(
-        60_000, "log.flush.offset.checkpoint.interval.ms", at_least=0
-    )
+    flush_offset_checkpoint_interval_ms: int = setting(60_000, "log.flush.offset.checkpoint.interval.ms", at_least=0)
     flush_start_offset_checkpoint_interval_ms: int = setting(
         60_000, "log.flush.start.offset.checkpoint.interval.ms", at_least=0
     )

@@ -75,14 +75,10 @@ def _run_until(
     if disk.power_lost:
         raise AssertionError(f"the run swallowed the power loss after step {step}; {_trace_tail(disk)}")
     if not is_last:
-        raise AssertionError(
-            f"the run ended within {step} steps and took more the first time: it is not deterministic"
-        )
+        raise AssertionError(f"the run ended within {step} steps and took more the first time: it is not deterministic")
 
 
-def _crashes(
-    disk: SimulatedDisk, step: int, seeds: int, corner_cases_max: int
-) -> Iterator[tuple[str, SimulatedDisk]]:
+def _crashes(disk: SimulatedDisk, step: int, seeds: int, corner_cases_max: int) -> Iterator[tuple[str, SimulatedDisk]]:
     yield "process killed", disk.kill()
     yield from disk.crash_states(corner_cases_max)
     for seed in range(seeds):

@@ -98,9 +98,7 @@ class SimulatedDisk(FaultInjector):
     def sizes(self, directory: str) -> dict[str, int]:
         self.require_power()
         entries = self._directory_at(directory).entries
-        return {
-            name: len(node.content) for name in sorted(entries) if isinstance(node := entries[name], FileNode)
-        }
+        return {name: len(node.content) for name in sorted(entries) if isinstance(node := entries[name], FileNode)}
 
     def is_directory(self, path: str) -> bool:
         return self.exists(path) and isinstance(self._node_at(path), Directory)

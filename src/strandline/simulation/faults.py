@@ -54,9 +54,7 @@ class FaultInjector:
         self.mapped: list[FileNode] = []
         self._stop_at: int | None = None
 
-    def fail_next(
-        self, operation: str, error: int = errno.EIO, after: int = 0, path_contains: str = ""
-    ) -> None:
+    def fail_next(self, operation: str, error: int = errno.EIO, after: int = 0, path_contains: str = "") -> None:
         """Once, after `after` matching calls that succeed. What has not fired yet is in `faults`."""
         if operation not in OPERATIONS:
             raise ValueError(f"{operation} is none of {', '.join(OPERATIONS)}")
