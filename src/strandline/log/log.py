@@ -25,7 +25,7 @@ from crc32c import crc32c
 
 from strandline.log import checkpoints, lookup, names, replay
 from strandline.log.aborted_index import AbortedTransaction
-from strandline.log.admission import admit
+from strandline.log.admission import Admission
 from strandline.log.deletions import Deletions
 from strandline.log.filesystem import Buffer, FileSystem
 from strandline.log.flush import FlushWork
@@ -42,8 +42,7 @@ from strandline.model.settings import LogSettings
 from strandline.records.batch import (
     MAGIC_V2,
     NO_TIMESTAMP,
-    set_base_offset,
-    set_leader_epoch,
+    set_place,
     split_batches,
 )
 from strandline.records.control import read_marker
@@ -98,6 +97,7 @@ class Log:
         self._has_new_names = True
         self._unflushed_snapshots: list[str] = []
         self._pending = _Pending()
+        self._admission = Admission(settings)
         check(log_start_offset <= log_end_offset, "log start offset beyond log end offset")
         check(recovery_point <= log_end_offset, "recovery point beyond log end offset")
 
@@ -124,10 +124,8 @@ class Log:
         return outcomes
 
     def _append_one(self, batch: Buffer, leader_epoch: int, now_ms: int, from_client: bool) -> Appended:
-        batch, head = admit(batch, self.settings, now_ms, from_client=from_client)
+        batch, head = self._admission.admit(batch, now_ms, from_client)
         base_offset = self.log_end_offset
-        if len(batch) > self.settings.segment_bytes:
-            raise Refused(ErrorCode.RECORD_LIST_TOO_LARGE, f"{len(batch)} bytes exceed a segment")
         completed: CompletedTransaction | None = None
         if head.producer_id >= 0:
             duplicate = self.producers.find_duplicate(head) if from_client else None
@@ -139,8 +137,7 @@ class Log:
                 from_client=True,
                 marker=read_marker(batch) if head.is_control else None,
             )
-        set_base_offset(batch, base_offset)  # type: ignore[arg-type]
-        set_leader_epoch(batch, leader_epoch)  # type: ignore[arg-type]
+        set_place(batch, 0, base_offset, head.batch_length, leader_epoch)
         last_offset = base_offset + head.last_offset_delta
         self._take_in(batch, base_offset, last_offset, head.max_timestamp, leader_epoch, now_ms)
         if completed is not None:
@@ -193,12 +190,7 @@ class Log:
         """Queue a batch for the next write, rolling first where it does not belong into the active segment."""
         size = len(batch)
         pending = self._pending
-        if self.segments.active.should_roll(
-            size=pending.size_bytes + size,
-            last_offset=last_offset,
-            max_timestamp=max_timestamp,
-            now_ms=now_ms,
-        ):
+        if self.segments.active.should_roll(pending.size_bytes + size, last_offset, max_timestamp, now_ms):
             self._write_pending()
             self.roll(now_ms, at_offset=self._roll_offset(base_offset, last_offset))
         if leader_epoch > self._latest_epoch:
@@ -448,6 +440,7 @@ class Log:
 
     def change_settings(self, settings: LogSettings) -> None:
         self.settings = settings
+        self._admission = Admission(settings)
         for segment in self.segments.all():
             segment.settings = settings
 
@@ -490,9 +483,11 @@ class _Pending:
     __slots__ = ("buffers", "notes", "size_bytes")
 
     def __init__(self) -> None:
-        self.clear()
+        self.buffers: list[Buffer] = []
+        self.notes: list[tuple[int, int, int]] = []  # size, last offset, max timestamp of each
+        self.size_bytes = 0
 
     def clear(self) -> None:
-        self.buffers: list[Buffer] = []
-        self.notes: list[tuple[int, int, int]] = []
+        self.buffers.clear()
+        self.notes.clear()
         self.size_bytes = 0
