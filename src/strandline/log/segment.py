@@ -108,6 +108,7 @@ class Segment:
         segment._file = filesystem.open(segment.path(names.LOG), create=True)
         segment._file.truncate(0)
         segment.aborted.remove()
+        segment._aborted = None  # removed means closed for good
         segment.clear_indexes()
         return segment
 
@@ -260,12 +261,12 @@ class Segment:
     def batches(self, position: int = 0) -> Iterator[tuple[int, memoryview]]:
         return read_batches(self.file, position, self.size_bytes)
 
-    def next_offset(self) -> int:
-        """One past the last offset in the file: a scan from the last index entry."""
-        end = self.base_offset
-        for _, head in self.heads(self.offset_index.lookup(self.offset_index.last_offset)[1]):
-            end = head.next_offset
-        return end
+    def end(self) -> tuple[int, int]:
+        """The next offset and the position where the last whole batch ends: a scan from the last index entry."""
+        next_offset, position = self.offset_index.lookup(self.offset_index.last_offset)
+        for at, head in self.heads(position):
+            next_offset, position = head.next_offset, at + head.size_bytes
+        return next_offset, position
 
     def find_by_timestamp(self, timestamp: int, from_offset: int) -> tuple[int, int, int] | None:
         """(timestamp, offset, leader epoch) of the first record at or after both bounds, looked up inside batches."""
