@@ -63,7 +63,9 @@ def sized_batch(size_bytes: int, *, timestamp: int = NOW, **options: Any) -> byt
     raise ValueError(f"no batch of one record has {size_bytes} bytes")
 
 
-def numbered(base_sequence: int, count: int = 1, *, producer_id: int = 7, producer_epoch: int = 0, **options: Any) -> bytearray:
+def numbered(
+    base_sequence: int, count: int = 1, *, producer_id: int = 7, producer_epoch: int = 0, **options: Any
+) -> bytearray:
     """A batch of an idempotent producer."""
     values = [f"{producer_id}/{base_sequence + index}" for index in range(count)]
     return batch_of(
@@ -103,6 +105,12 @@ def refusal_of(log: Log, batch: bytes | bytearray | memoryview, *, now_ms: int =
     assert outcome.reason
     assert picture_of(log) == before
     return outcome.error_code
+
+
+def killed(log: Log) -> SimulatedDisk:
+    """The disk as the next process finds it."""
+    assert isinstance(log.filesystem, SimulatedDisk)
+    return log.filesystem.kill()
 
 
 def picture_of(log: Log) -> dict[str, object]:

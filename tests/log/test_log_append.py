@@ -15,6 +15,7 @@ from tests.log.making_logs import (
     batches_in,
     files_of,
     heads_in,
+    killed,
     make_log,
     marker_of,
     numbered,
@@ -64,9 +65,7 @@ def test_set_in_place_in_the_buffer_of_a_request() -> None:
     request = bytearray(b"head" + first + second)
     view = memoryview(request)
     log = make_log()
-    outcomes = log.append(
-        [view[4 : 4 + len(first)], view[4 + len(first) :]], leader_epoch=3, now_ms=NOW
-    )
+    outcomes = log.append([view[4 : 4 + len(first)], view[4 + len(first) :]], leader_epoch=3, now_ms=NOW)
     assert outcomes == [Appended(0, 0), Appended(1, 1)]
     assert bytes(request[4:]) == b"".join(batches_in(log))
 
@@ -205,7 +204,7 @@ class TestSnapshotAtARoll:
         append(log, sized_batch(280, producer_id=7, producer_epoch=0, base_sequence=0, is_transactional=True))
         append_marker(log, 7, is_commit=False)
         assert log.segments.active.base_offset == 1
-        reopened = make_log(filesystem=log.filesystem, segment_bytes=300, recovery_point=1)
+        reopened = make_log(filesystem=killed(log), segment_bytes=300, recovery_point=1)
         assert reopened.aborted_transactions(0, 2) == log.aborted_transactions(0, 2) != []
 
     def test_also_as_follower(self) -> None:
