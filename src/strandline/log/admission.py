@@ -7,6 +7,8 @@ arrival time. Answers are Kafka's error codes (reliability §7.2).
 
 from __future__ import annotations
 
+from array import array
+
 from crc32c import crc32c
 
 from strandline.model.failures import CorruptData, ErrorCode, Refused
@@ -114,19 +116,21 @@ def _untimely(head: BatchHead, settings: LogSettings, now_ms: int) -> Refused:
 
 
 def _check_keys(batch: Buffer, head: BatchHead) -> None:
-    try:
-        columns = walk_records(records_section(batch), head.record_count)
-    except CorruptData as error:
-        raise Refused(ErrorCode.INVALID_RECORD, str(error)) from None
+    _, columns = _walk(batch, head)
     if -1 in columns[KEY_LENGTH::COLUMNS]:
         raise Refused(ErrorCode.INVALID_RECORD, "a compacted topic takes only records that have a key")
 
 
-def _recompress(batch: Buffer, head: BatchHead, codec: Codec) -> tuple[Buffer, BatchHead]:
+def _walk(batch: Buffer, head: BatchHead) -> tuple[Buffer, array[int]]:
     try:
         section = records_section(batch)
+        return section, walk_records(section, head.record_count)
     except CorruptData as error:
         raise Refused(ErrorCode.INVALID_RECORD, str(error)) from None
+
+
+def _recompress(batch: Buffer, head: BatchHead, codec: Codec) -> tuple[Buffer, BatchHead]:
+    section, _ = _walk(batch, head)
     sealed = seal_batch(
         section,
         base_offset=head.base_offset,
