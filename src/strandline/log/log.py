@@ -99,6 +99,7 @@ class Log:
         self._unflushed_snapshots: list[str] = []
         self._pending = _Pending()
         self._admission = Admission(settings)
+        segments.active.roll_jitter_ms = self.roll_jitter_ms(segments.active.base_offset)
         check(log_start_offset <= log_end_offset, "log start offset beyond log end offset")
         check(recovery_point <= log_end_offset, "recovery point beyond log end offset")
 
@@ -403,7 +404,14 @@ class Log:
             for segment in reversed(gone):
                 self.deletions.schedule(segment, now_ms + self.settings.file_delete_delay_ms)
             self.filesystem.sync_directory(self.directory)  # or a crash could leave old data below the new start
-            fresh = Segment.create(self.filesystem, self.directory, offset, self.settings, now_ms=now_ms)
+            fresh = Segment.create(
+                self.filesystem,
+                self.directory,
+                offset,
+                self.settings,
+                now_ms=now_ms,
+                roll_jitter_ms=self.roll_jitter_ms(offset),
+            )
             self.segments.replace(gone, [fresh])
             self._has_new_names = True
             self.epochs.clear()
