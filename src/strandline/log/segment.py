@@ -108,6 +108,7 @@ class Segment:
         segment._file = filesystem.open(segment.path(names.LOG), create=True)
         segment._file.truncate(0)
         segment.aborted.remove()
+        segment._aborted = None
         segment.clear_indexes()
         return segment
 
