@@ -127,6 +127,8 @@ class Log:
     def _append_one(self, batch: Buffer, leader_epoch: int, now_ms: int, from_client: bool) -> Appended:
         batch, head = self._admission.admit(batch, now_ms, from_client)
         base_offset = self.log_end_offset
+        last_offset = base_offset + head.last_offset_delta
+        self._make_room(len(batch), base_offset, last_offset, head.max_timestamp, now_ms)
         completed: CompletedTransaction | None = None
         if head.producer_id >= 0:
             duplicate = self.producers.find_duplicate(head) if from_client else None
@@ -139,8 +141,7 @@ class Log:
                 marker=read_marker(batch) if head.is_control else None,
             )
         set_place(batch, 0, base_offset, head.batch_length, leader_epoch)
-        last_offset = base_offset + head.last_offset_delta
-        self._take_in(batch, base_offset, last_offset, head.max_timestamp, leader_epoch, now_ms)
+        self._take_in(batch, base_offset, last_offset, head.max_timestamp, leader_epoch)
         if completed is not None:
             self._complete(completed)
         return Appended(base_offset, last_offset, head.max_timestamp if head.is_log_append_time else NO_TIMESTAMP)
@@ -166,6 +167,7 @@ class Log:
         head = verified_head_of(batch)
         if head.base_offset < self.log_end_offset:
             raise CorruptData(f"batch at offset {head.base_offset} below the log end {self.log_end_offset}")
+        self._make_room(len(batch), head.base_offset, head.last_offset, head.max_timestamp, now_ms)
         completed: CompletedTransaction | None = None
         if head.producer_id >= 0:
             completed = self.producers.accept(
@@ -175,25 +177,24 @@ class Log:
                 marker=read_marker(batch) if head.is_control else None,
             )
         epoch = head.leader_epoch if head.magic >= MAGIC_V2 else -1
-        self._take_in(batch, head.base_offset, head.last_offset, head.max_timestamp, epoch, now_ms)
+        self._take_in(batch, head.base_offset, head.last_offset, head.max_timestamp, epoch)
         if completed is not None:
             self._complete(completed)
 
-    def _take_in(
-        self,
-        batch: Buffer,
-        base_offset: int,
-        last_offset: int,
-        max_timestamp: int,
-        leader_epoch: int,
-        now_ms: int,
-    ) -> None:
-        """Queue a batch for the next write, rolling first where it does not belong into the active segment."""
-        size = len(batch)
-        pending = self._pending
-        if self.segments.active.should_roll(pending.size_bytes + size, last_offset, max_timestamp, now_ms):
+    def _make_room(self, size: int, base_offset: int, last_offset: int, max_timestamp: int, now_ms: int) -> None:
+        """Roll where a batch does not belong into the active segment: before producers hear of it, or the snapshot
+        taken there would know a batch that comes after it."""
+        size += self._pending.size_bytes
+        if self.segments.active.should_roll(size, last_offset, max_timestamp, now_ms):
             self._write_pending()
             self.roll(now_ms, at_offset=self._roll_offset(base_offset, last_offset))
+
+    def _take_in(
+        self, batch: Buffer, base_offset: int, last_offset: int, max_timestamp: int, leader_epoch: int
+    ) -> None:
+        """Queue a batch for the next write."""
+        size = len(batch)
+        pending = self._pending
         if leader_epoch > self._latest_epoch:
             self._write_pending()
             self.assign_epoch(leader_epoch, base_offset)
