@@ -192,8 +192,11 @@ class Log:
     def _make_room(self, size: int, base_offset: int, last_offset: int, max_timestamp: int, now_ms: int) -> None:
         """Roll where a batch does not belong into the active segment: before producers hear of it, or the snapshot
         taken there would know a batch that comes after it."""
-        size += self._pending.size_bytes
-        if self.segments.active.should_roll(size, last_offset, max_timestamp, now_ms):
+        active, pending_bytes = self.segments.active, self._pending.size_bytes
+        if pending_bytes and active.size_bytes == 0:
+            self._write_pending()  # its first batch starts the clock for the others
+            pending_bytes = 0
+        if active.should_roll(pending_bytes + size, last_offset, max_timestamp, now_ms):
             self._write_pending()
             self.roll(now_ms, at_offset=self._roll_offset(base_offset, last_offset))
 
