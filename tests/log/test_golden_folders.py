@@ -24,8 +24,15 @@ from strandline.records.record import read_records
 
 GOLDEN = Path(__file__).parent.parent / "golden"
 FOLDERS = sorted(path.parent for path in GOLDEN.glob("*/*/leader-epoch-checkpoint"))
-NAMES = [f"{folder.parent.name}/{folder.name}" for folder in FOLDERS]
-every_folder = pytest.mark.parametrize("folder", FOLDERS, ids=NAMES)
+
+
+def name_of(parameter: Path | bool) -> str:
+    if isinstance(parameter, Path):
+        return f"{parameter.parent.name}/{parameter.name}"
+    return "clean" if parameter else "unclean"
+
+
+every_folder = pytest.mark.parametrize("folder", FOLDERS, ids=name_of)
 STOPPED = [folder for folder in FOLDERS if not folder.parent.name.startswith("killed")]
 # A fetch or the cleaner appends several batches at once, and Kafka makes at most one index entry for each append:
 # where such an append began cannot be told from the log. Each batch of the others was an append of its own.
@@ -81,7 +88,9 @@ def test_there_are_folders() -> None:
 
 
 @pytest.mark.parametrize(
-    ("folder", "is_clean"), [*((folder, True) for folder in STOPPED), *((folder, False) for folder in FOLDERS)], ids=str
+    ("folder", "is_clean"),
+    [*((folder, True) for folder in STOPPED), *((folder, False) for folder in FOLDERS)],
+    ids=name_of,
 )
 def test_opened(folder: Path, is_clean: bool, tmp_path: Path) -> None:
     """The same content either way, nothing cut and nothing to say about it."""
@@ -106,7 +115,7 @@ def test_every_offset_and_batch_is_read(folder: Path, tmp_path: Path) -> None:
         list(read_records(batch))
 
 
-@pytest.mark.parametrize("folder", [folder for folder in STOPPED if folder.name != "accounts-0"], ids=str)
+@pytest.mark.parametrize("folder", [folder for folder in STOPPED if folder.name != "accounts-0"], ids=name_of)
 def test_producers_are_those_of_kafkas_last_snapshot(folder: Path, tmp_path: Path) -> None:
     """Replayed from the log alone. Kafka took that snapshot when it stopped. What accounts were known by is compacted
     away."""
@@ -120,7 +129,7 @@ def test_producers_are_those_of_kafkas_last_snapshot(folder: Path, tmp_path: Pat
     assert replayed == producers_in(newest) or (deleted and replayed < producers_in(newest))
 
 
-@pytest.mark.parametrize("folder", WRITTEN_BATCH_BY_BATCH, ids=lambda folder: f"{folder.parent.name}/{folder.name}")
+@pytest.mark.parametrize("folder", WRITTEN_BATCH_BY_BATCH, ids=name_of)
 def test_our_appends_write_kafkas_files(folder: Path, tmp_path: Path) -> None:
     """The same batches in the same order: the same segments, index entries, aborted transactions, snapshots."""
     log = make_log(tmp_path / folder.name, now_ms=NOW)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -35,15 +36,15 @@ from strandline.records.record import Record
 from strandline.simulation.disk import SimulatedDisk
 
 
-def at(offset: int, count: int = 1, **options: object) -> bytes:
+def at(offset: int, count: int = 1, **options: Any) -> bytes:
     """A batch as a leader has it."""
     records = [Record(offset + index, NOW, b"k", b"value") for index in range(count)]
-    return bytes(build_batch(records, **options))  # type: ignore[arg-type]
+    return bytes(build_batch(records, **options))
 
 
-def leader_log(**options: object) -> Log:
+def leader_log() -> Log:
     """Codecs, sequences, transactions, several epochs and segments."""
-    log = make_log(segment_bytes=500, index_interval_bytes=100, **options)
+    log = make_log(segment_bytes=500, index_interval_bytes=100)
     for number in range(6):
         epoch = number // 2
         append(log, batch_of("a", "b", codec=Codec(number % 5)), leader_epoch=epoch)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 from struct import iter_unpack, pack
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -131,7 +132,7 @@ class TestJitter:
     """log.roll.jitter.ms: so that ten thousand partitions do not roll in the same second."""
 
     def test_bounds_and_spread(self) -> None:
-        jitters = set()
+        jitters: set[int] = set()
         for number in range(50):
             log = make_log(partition=TopicPartition("t", number), segment_ms=10_000, segment_jitter_ms=1000)
             jitters.update(log.roll_jitter_ms(base_offset) for base_offset in range(20))
@@ -161,7 +162,7 @@ class TestJitter:
 
     def test_it_is_there_again_after_a_restart(self) -> None:
         """Else every restart would line all partitions up."""
-        options = {"segment_ms": 10_000, "segment_jitter_ms": 5000}
+        options: dict[str, Any] = {"segment_ms": 10_000, "segment_jitter_ms": 5000}
         log = make_log(**options)
         append(log, timed_batch([NOW]))
         log = make_log(filesystem=killed(log), **options)
@@ -322,7 +323,8 @@ class TestIndexFiles:
         else:
             for batch in built:
                 append(log, batch)
-        offsets, times = [], []
+        offsets: list[tuple[int, int]] = []
+        times: list[tuple[int, int]] = []
         largest, at = NO_TIMESTAMP, 0
         position = since = 0
         for offset, (size, timestamp) in enumerate(batches):

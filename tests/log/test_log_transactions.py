@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -21,7 +22,7 @@ from tests.log.making_logs import (
 from strandline.log.aborted_index import AbortedTransaction
 from strandline.log.log import Log
 
-SMALL: dict[str, int] = {"segment_bytes": 300}
+SMALL: dict[str, Any] = {"segment_bytes": 300}
 ACTIONS = st.lists(
     st.tuples(st.sampled_from(["write", "write", "commit", "abort", "plain"]), st.integers(1, 3), st.integers(1, 3)),
     min_size=1,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -28,7 +30,7 @@ from strandline.log.log import Log
 from strandline.model.failures import ErrorCode, Refused
 from strandline.records.heads import head_of
 
-SMALL: dict[str, int] = {"segment_bytes": 450, "index_interval_bytes": 150}
+SMALL: dict[str, Any] = {"segment_bytes": 450, "index_interval_bytes": 150}
 # What a producer did: plain batch, numbered batch, transactional batch, commit, abort; with its id.
 ACTIONS = st.lists(
     st.tuples(st.sampled_from(["plain", "numbered", "begin", "commit", "abort", "elect"]), st.integers(1, 3)),

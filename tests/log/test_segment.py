@@ -1,4 +1,4 @@
-"""One segment: opened late, indexed sparsely, its indexes rebuilt whenever they cannot be right (SPEC L1, L3-L5, L7)."""
+"""One segment: opened late, indexed sparsely, its indexes rebuilt when they cannot be right (SPEC L1, L3-L5, L7)."""
 
 from __future__ import annotations
 
