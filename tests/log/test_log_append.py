@@ -91,6 +91,17 @@ def test_a_refused_batch_does_not_stop_the_others() -> None:
     assert [record.value for record in records_in(log)] == [b"a", b"b"]
 
 
+def test_a_batch_that_cannot_be_written_to_is_our_own_mistake() -> None:
+    """It is told before anything has changed: a producer remembered for a batch that is not there would lose it."""
+    log = make_log()
+    append(log, numbered(0))
+    before = picture_of(log)
+    with pytest.raises(TypeError):
+        log.append([bytes(numbered(1))], leader_epoch=0, now_ms=NOW)
+    assert picture_of(log) == before
+    append(log, numbered(1))
+
+
 def test_nothing_to_append() -> None:
     log = make_log()
     before = picture_of(log)

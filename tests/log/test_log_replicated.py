@@ -228,6 +228,20 @@ def test_a_full_disk_takes_the_log_offline() -> None:
         log.append_replicated(at(1), now_ms=NOW)
 
 
+def test_a_failed_write_is_not_tried_again() -> None:
+    """It may have left a part of its bytes in the file: more behind them would be lost at the next start."""
+    log = make_log(segment_bytes=450)
+    assert isinstance(log.filesystem, SimulatedDisk)
+    leader = make_log()
+    append(leader, *(sized_batch(200) for _ in range(7)))
+    log.append_replicated(batches_in(leader)[0], now_ms=NOW)
+    log.filesystem.fail_next("append", errno.ENOSPC)
+    with pytest.raises(StorageFailed):
+        log.append_replicated(b"".join(batches_in(leader)[1:]), now_ms=NOW)
+    assert batches_in(log) == batches_in(leader)[:1]
+    assert log.filesystem.size(f"{log.directory}/00000000000000000000.log") == 200
+
+
 def test_time_rolls_where_the_leader_rolled() -> None:
     leader = make_log(segment_ms=100)
     for timestamp in (0, 50, 101, 150, 202):

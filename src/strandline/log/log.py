@@ -141,6 +141,7 @@ class Log:
                     is_duplicate=True,
                 )
         self._make_room(len(batch), base_offset, last_offset, head.max_timestamp, now_ms)
+        set_place(batch, 0, base_offset, head.batch_length, leader_epoch)
         if head.producer_id >= 0:
             completed = self.producers.accept(
                 head,
@@ -148,7 +149,6 @@ class Log:
                 from_client=True,
                 marker=read_marker(batch) if head.is_control else None,
             )
-        set_place(batch, 0, base_offset, head.batch_length, leader_epoch)
         self._take_in(batch, base_offset, last_offset, head.max_timestamp, leader_epoch)
         if completed is not None:
             self._complete(completed)
@@ -165,8 +165,10 @@ class Log:
             try:
                 for batch in split_batches(data):
                     self._append_replicated_batch(batch, now_ms)
-            finally:
+            except CorruptData:
                 self._write_pending()
+                raise
+            self._write_pending()
         except OSError as error:
             raise self.failed(error) from error
         return self.log_end_offset
