@@ -15,7 +15,8 @@ from zlib import crc32
 from strandline.cli.control_records import control_fields, control_text
 from strandline.cli.dump_findings import Findings
 from strandline.cli.output import Output, with_bytes
-from strandline.cli.targets import METADATA_SNAPSHOT_NAME, Kind, base_offset_of, filesystem, kind_of
+from strandline.cli.targets import Kind, base_offset_of, filesystem, kind_of
+from strandline.log.inspection import METADATA_SNAPSHOT_NAME
 from strandline.log.scan import find_batch, read_batches
 from strandline.model.failures import CorruptData
 from strandline.records.batch import MAGIC_POSITION, MAGIC_V2, BatchHead, batch_crc, magic_of, read_head

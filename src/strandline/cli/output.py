@@ -134,3 +134,7 @@ def size_text(size_bytes: int) -> str:
             break
         amount, unit = amount / 1024, larger
     return f"{amount:.1f} {unit}" if unit != "B" else f"{size_bytes} B"
+
+
+def counted(number: int, one: str, many: str | None = None) -> str:
+    return f"{number:,} {one if number == 1 else many or one + 's'}"

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum, auto
+from struct import Struct
 
 from strandline.cli.output import CannotRead
 from strandline.log import checkpoints, names
 from strandline.log.clean_shutdown import CLEAN_SHUTDOWN_MARKER
 from strandline.log.filesystem import RealFileSystem
+from strandline.log.inspection import METADATA_SNAPSHOT_NAME
 from strandline.log.meta_properties import META_PROPERTIES
 from strandline.model.partitions import FUTURE_FOLDER, parse_partition_folder
 
-METADATA_SNAPSHOT_NAME = re.compile(r"(?P<offset>[0-9]{20})-(?P<epoch>[0-9]{10})\.checkpoint")
 BOOTSTRAP_SNAPSHOT = "bootstrap.checkpoint"
 OFFSET_CHECKPOINTS = (
     checkpoints.RECOVERY_POINT_CHECKPOINT,
@@ -25,6 +26,9 @@ OFFSET_CHECKPOINTS = (
 )
 PARTITION_FILES = (names.LEADER_EPOCH_CHECKPOINT, names.PARTITION_METADATA)
 DIRECTORY_FILES = (META_PROPERTIES, CLEAN_SHUTDOWN_MARKER, *OFFSET_CHECKPOINTS)
+
+LOCK = ".lock"
+FLOCK = Struct("hhqqi4x")  # struct flock of 64-bit Linux: type, whence, start, length, process
 
 filesystem = RealFileSystem()
 
@@ -50,6 +54,7 @@ BY_SUFFIX = {
     names.ABORTED_INDEX: Kind.ABORTED_INDEX,
     names.SNAPSHOT: Kind.PRODUCER_SNAPSHOT,
 }
+SEGMENT_KINDS = (Kind.LOG, Kind.OFFSET_INDEX, Kind.TIME_INDEX, Kind.ABORTED_INDEX)
 BY_NAME = {
     names.LEADER_EPOCH_CHECKPOINT: Kind.LEADER_EPOCHS,
     names.PARTITION_METADATA: Kind.PARTITION_METADATA,
@@ -135,6 +140,22 @@ def files_of(target: Target) -> Iterator[str]:
     yield from target.files
     for folder in target.folders:
         yield from (os.path.join(folder, name) for name in filesystem.names(folder) if kind_of(name) is not None)
+
+
+def broker_holds(directory: str) -> bool:
+    """Whether a broker, ours or Kafka's, has locked the data directory. Asks, and takes no lock itself."""
+    path = os.path.join(directory, LOCK)
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:
+        return False
+    try:
+        answer = fcntl.fcntl(descriptor, fcntl.F_GETLK, FLOCK.pack(fcntl.F_WRLCK, os.SEEK_SET, 0, 0, 0))
+    except OSError:
+        return False  # a file system without locks has no broker on it either
+    finally:
+        os.close(descriptor)
+    return bool(FLOCK.unpack(answer)[0] != fcntl.F_UNLCK)
 
 
 def one_folder(path: str) -> str:
