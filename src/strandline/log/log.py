@@ -25,7 +25,7 @@ from crc32c import crc32c
 
 from strandline.log import checkpoints, lookup, names, replay
 from strandline.log.aborted_index import AbortedTransaction
-from strandline.log.admission import admit
+from strandline.log.admission import Admission
 from strandline.log.deletions import Deletions
 from strandline.log.filesystem import Buffer, FileSystem
 from strandline.log.flush import FlushWork
@@ -42,8 +42,7 @@ from strandline.model.settings import LogSettings
 from strandline.records.batch import (
     MAGIC_V2,
     NO_TIMESTAMP,
-    set_base_offset,
-    set_leader_epoch,
+    set_place,
     split_batches,
 )
 from strandline.records.control import read_marker
@@ -75,6 +74,7 @@ class Log:
         producers: ProducerState,
         snapshots: ProducerSnapshots,
         producer_id_expiration_ms: int,
+        has_new_names: bool,
         now_ms: int,
     ) -> None:
         """Use `recovery.open_log`, which finds all this on the disk."""
@@ -95,9 +95,10 @@ class Log:
         self.failure: OSError | None = None
         self.offsets_lowered: Callable[[], None] = _nothing  # the log directory writes its checkpoints here
         self._latest_epoch = -1 if epochs.latest_epoch is None else epochs.latest_epoch
-        self._has_new_names = True
+        self._has_new_names = has_new_names  # whether the folder has names that are not synced
         self._unflushed_snapshots: list[str] = []
         self._pending = _Pending()
+        self._admission = Admission(settings)
         check(log_start_offset <= log_end_offset, "log start offset beyond log end offset")
         check(recovery_point <= log_end_offset, "recovery point beyond log end offset")
 
@@ -124,10 +125,8 @@ class Log:
         return outcomes
 
     def _append_one(self, batch: Buffer, leader_epoch: int, now_ms: int, from_client: bool) -> Appended:
-        batch, head = admit(batch, self.settings, now_ms, from_client=from_client)
+        batch, head = self._admission.admit(batch, now_ms, from_client)
         base_offset = self.log_end_offset
-        if len(batch) > self.settings.segment_bytes:
-            raise Refused(ErrorCode.RECORD_LIST_TOO_LARGE, f"{len(batch)} bytes exceed a segment")
         completed: CompletedTransaction | None = None
         if head.producer_id >= 0:
             duplicate = self.producers.find_duplicate(head) if from_client else None
@@ -139,8 +138,7 @@ class Log:
                 from_client=True,
                 marker=read_marker(batch) if head.is_control else None,
             )
-        set_base_offset(batch, base_offset)  # type: ignore[arg-type]
-        set_leader_epoch(batch, leader_epoch)  # type: ignore[arg-type]
+        set_place(batch, 0, base_offset, head.batch_length, leader_epoch)
         last_offset = base_offset + head.last_offset_delta
         self._take_in(batch, base_offset, last_offset, head.max_timestamp, leader_epoch, now_ms)
         if completed is not None:
@@ -193,12 +191,7 @@ class Log:
         """Queue a batch for the next write, rolling first where it does not belong into the active segment."""
         size = len(batch)
         pending = self._pending
-        if self.segments.active.should_roll(
-            size=pending.size_bytes + size,
-            last_offset=last_offset,
-            max_timestamp=max_timestamp,
-            now_ms=now_ms,
-        ):
+        if self.segments.active.should_roll(pending.size_bytes + size, last_offset, max_timestamp, now_ms):
             self._write_pending()
             self.roll(now_ms, at_offset=self._roll_offset(base_offset, last_offset))
         if leader_epoch > self._latest_epoch:
@@ -339,9 +332,11 @@ class Log:
         self._latest_epoch = max(self._latest_epoch, leader_epoch)
 
     def save_epochs(self) -> None:
-        checkpoints.write_leader_epochs(
-            self.filesystem, f"{self.directory}/{names.LEADER_EPOCH_CHECKPOINT}", self.epochs.entries()
-        )
+        path = f"{self.directory}/{names.LEADER_EPOCH_CHECKPOINT}"
+        try:
+            checkpoints.write_leader_epochs(self.filesystem, path, self.epochs.entries())
+        except OSError as error:
+            raise self.failed(error) from error
         self._latest_epoch = -1 if self.epochs.latest_epoch is None else self.epochs.latest_epoch
 
     # Truncating and the log start.
@@ -448,6 +443,7 @@ class Log:
 
     def change_settings(self, settings: LogSettings) -> None:
         self.settings = settings
+        self._admission = Admission(settings)
         for segment in self.segments.all():
             segment.settings = settings
 
@@ -470,7 +466,8 @@ class Log:
             self.snapshots.take(self.producers, durable=True)
             if self.segments.active.is_preallocated:
                 self.segments.active.finish()
-            self.flush(now_ms)
+            if self._has_new_names or self.recovery_point < self.log_end_offset:
+                self.flush(now_ms)
             for segment in self.segments.all():
                 segment.close()
         except OSError as error:
@@ -490,9 +487,11 @@ class _Pending:
     __slots__ = ("buffers", "notes", "size_bytes")
 
     def __init__(self) -> None:
-        self.clear()
+        self.buffers: list[Buffer] = []
+        self.notes: list[tuple[int, int, int]] = []  # size, last offset, max timestamp of each
+        self.size_bytes = 0
 
     def clear(self) -> None:
-        self.buffers: list[Buffer] = []
-        self.notes: list[tuple[int, int, int]] = []
+        self.buffers.clear()
+        self.notes.clear()
         self.size_bytes = 0

@@ -43,6 +43,7 @@ class Segment:
         "bytes_since_index_entry",
         "created_ms",
         "directory",
+        "index_entries_left",
         "is_preallocated",
         "offset_of_max_timestamp",
         "roll_jitter_ms",
@@ -74,6 +75,7 @@ class Segment:
         self.bytes_since_index_entry = 0
         self.offset_of_max_timestamp = base_offset
         self.is_preallocated = False  # whether the indexes can take entries
+        self.index_entries_left = 0  # how many more both of them take
         self._max_timestamp: int | None = None  # None until read from the time index
         self._first_timestamp: int | None = None  # None until read from the first batch
         self._file: File | None = None
@@ -106,6 +108,7 @@ class Segment:
         segment._file = filesystem.open(segment.path(names.LOG), create=True)
         segment._file.truncate(0)
         segment.aborted.remove()
+        segment._aborted = None  # removed means closed for good
         segment.clear_indexes()
         return segment
 
@@ -171,47 +174,54 @@ class Segment:
         if not self.is_preallocated:
             self.prepare_for_append()
         position = self.size_bytes
-        size = self.file.append(buffers)
+        file = self._file or self.file
+        self.size_bytes = position + file.append(buffers)
         if position == 0:
             self._first_timestamp = batches[0][2]
-        self.size_bytes = position + size
         self.note_batches(position, batches)
 
     def note_batches(self, position: int, batches: Sequence[tuple[int, int, int]]) -> None:
         """Index batches that lie in the file from `position` on."""
         interval = self.settings.index_interval_bytes
         since_entry = self.bytes_since_index_entry
-        max_timestamp = self.max_timestamp
+        max_timestamp = self._max_timestamp if self._max_timestamp is not None else self.max_timestamp
         for size, last_offset, batch_timestamp in batches:
             if batch_timestamp > max_timestamp:
                 self._max_timestamp = max_timestamp = batch_timestamp
                 self.offset_of_max_timestamp = last_offset
-            if since_entry > interval and not self.offset_index.is_full:
-                self.offset_index.append(last_offset, position)
-                self.time_index.maybe_append(max_timestamp, self.offset_of_max_timestamp)
+            if since_entry > interval and self.index_entries_left > 0:
+                self._add_index_entries(last_offset, position)
                 since_entry = 0
             position += size
             since_entry += size
         self.bytes_since_index_entry = since_entry
 
+    def _add_index_entries(self, last_offset: int, position: int) -> None:
+        offsets, times = self._offset_index or self.offset_index, self._time_index or self.time_index
+        offsets.append(last_offset, position)
+        times.maybe_append(self.max_timestamp, self.offset_of_max_timestamp)
+        self.index_entries_left -= 1
+
     def fits_offset(self, offset: int) -> bool:
         return 0 <= offset - self.base_offset <= RELATIVE_OFFSET_MAX
 
-    def should_roll(self, *, size: int, last_offset: int, max_timestamp: int, now_ms: int) -> bool:
+    def should_roll(self, size: int, last_offset: int, max_timestamp: int, now_ms: int) -> bool:
         """Whether a batch must go to a new segment (SPEC L3): by size, index space, offset range or time."""
-        return (
-            self.size_bytes > self.settings.segment_bytes - size
-            or not self.fits_offset(last_offset)
-            or self.offset_index.is_full
-            or self.time_index.is_full
-            or (self.size_bytes > 0 and self._is_due(max_timestamp, now_ms))
-        )
-
-    def _is_due(self, max_timestamp: int, now_ms: int) -> bool:
-        """By the clock of the records where they have one, so that a replica rolls where its leader does (KIP-33)."""
-        first = self.first_timestamp
+        if not self.is_preallocated:
+            self.prepare_for_append()
+        settings, size_bytes = self.settings, self.size_bytes
+        if (
+            size_bytes + size > settings.segment_bytes
+            or last_offset - self.base_offset > RELATIVE_OFFSET_MAX
+            or self.index_entries_left <= 0
+        ):
+            return True
+        if size_bytes == 0:
+            return False
+        # By the clock of the records where they have one, so that a replica rolls where its leader does (KIP-33).
+        first = self._first_timestamp if self._first_timestamp is not None else self.first_timestamp
         waited_ms = max_timestamp - first if first >= 0 else now_ms - self.created_ms
-        return waited_ms > self.settings.segment_ms - self.roll_jitter_ms
+        return waited_ms > settings.segment_ms - self.roll_jitter_ms
 
     @property
     def first_timestamp(self) -> int:
@@ -251,12 +261,12 @@ class Segment:
     def batches(self, position: int = 0) -> Iterator[tuple[int, memoryview]]:
         return read_batches(self.file, position, self.size_bytes)
 
-    def next_offset(self) -> int:
-        """One past the last offset in the file: a scan from the last index entry."""
-        end = self.base_offset
-        for _, head in self.heads(self.offset_index.lookup(self.offset_index.last_offset)[1]):
-            end = head.next_offset
-        return end
+    def end(self) -> tuple[int, int]:
+        """The next offset and the position where the last whole batch ends: a scan from the last index entry."""
+        next_offset, position = self.offset_index.lookup(self.offset_index.last_offset)
+        for at, head in self.heads(position):
+            next_offset, position = head.next_offset, at + head.size_bytes
+        return next_offset, position
 
     def find_by_timestamp(self, timestamp: int, from_offset: int) -> tuple[int, int, int] | None:
         """(timestamp, offset, leader epoch) of the first record at or after both bounds, looked up inside batches."""
@@ -332,6 +342,7 @@ class Segment:
         self.offset_index.prepare_for_append(index_bytes)
         self.time_index.prepare_for_append(index_bytes)
         self.is_preallocated = True
+        self.index_entries_left = min(self.offset_index.entries_left, self.time_index.entries_left)
 
     def finish(self) -> None:
         """No more appends: the last time index entry tells the largest timestamp, both indexes are trimmed."""

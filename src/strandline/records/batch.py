@@ -59,6 +59,7 @@ NO_LEADER_EPOCH = -1
 OFFSET_AND_LENGTH = Struct(">qi")
 BASE_OFFSET = Struct(">q")
 LEADER_EPOCH = Struct(">i")
+PLACE = Struct(">qii")  # base offset, batch length, leader epoch
 CRC = Struct(">I")
 ATTRIBUTES_TO_MAX_TIMESTAMP = Struct(">hiqq")
 
@@ -167,6 +168,10 @@ def set_base_offset(batch: bytearray | memoryview, base_offset: int, position: i
 
 def set_leader_epoch(batch: bytearray | memoryview, leader_epoch: int, position: int = 0) -> None:
     LEADER_EPOCH.pack_into(batch, position + LEADER_EPOCH_POSITION, leader_epoch)
+
+
+set_place = PLACE.pack_into
+"""`set_place(batch, position, base_offset, batch_length, leader_epoch)`: all that a leader sets, in one call."""
 
 
 def set_max_timestamp(batch: bytearray | memoryview, max_timestamp: int, *, log_append_time: bool) -> None:
