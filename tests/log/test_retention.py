@@ -21,10 +21,11 @@ from strandline.log.retention import (
     plan_retention,
 )
 from strandline.log.segment_view import LogView
-from strandline.model.failures import ErrorCode, Refused
+from strandline.model.failures import ErrorCode, Refused, StorageFailed
 from strandline.model.partitions import TopicPartition
 from strandline.model.settings import DAY_MS, HOUR_MS, LogSettings
 from strandline.records.builder import build_batch
+from strandline.records.control import build_marker
 from strandline.records.record import Record, read_records
 from strandline.simulation.crash_matrix import run_with_power_loss_at_every_step
 from strandline.simulation.disk import SimulatedDisk
@@ -114,7 +115,7 @@ def test_without_timestamps_the_file_tells_the_age() -> None:
     assert [verdict.goes for verdict in verdicts] == [True, False]
     assert verdicts[0].reason.startswith("no record has a timestamp, its file is of 2024-06-25")
     disk.now_ms = NOW_MS
-    log.segments.first.file.write(0, b"")  # touched
+    log.segments.first.file.write(0, log.segments.first.file.read(0, 1))  # touched
     assert not plan_of(log).verdicts[0].goes
 
 
@@ -299,6 +300,46 @@ def test_an_empty_log_keeps_its_only_segment() -> None:
     assert bases_of(log) == [0]
 
 
+def test_what_goes_takes_its_epochs_and_its_unreplicated_transactions_along() -> None:
+    """As DeleteRecords does: no leader epoch and no transaction may point below the log start."""
+    log = open_at(SimulatedDisk(), LogSettings())
+    data = build_batch(
+        [Record(0, 1, b"k", b"v")], producer_id=7, producer_epoch=0, base_sequence=0, is_transactional=True
+    )
+    marker = build_marker(producer_id=7, producer_epoch=0, is_commit=True, coordinator_epoch=0, timestamp=1)
+    log.append([data], leader_epoch=3, now_ms=NOW_MS)
+    log.append([marker], leader_epoch=3, now_ms=NOW_MS, from_client=False)
+    assert log.producers.first_unstable_offset == 0
+    log.roll(NOW_MS)
+    log.append([batch_of("young")], leader_epoch=4, now_ms=NOW_MS)
+    assert retain(log) == 1
+    assert log.producers.first_unstable_offset is None
+    assert [entry.start_offset for entry in log.epochs.entries()] == [2]
+
+
+def test_a_failing_disk_takes_the_log_offline_at_whatever_step() -> None:
+    """SPEC L10: also when only the epochs could not be saved, after the segments were renamed."""
+    disk = SimulatedDisk()
+    log = log_of_segments(1, 1, disk=disk)
+    log.append([batch_of("young")], leader_epoch=1, now_ms=NOW_MS)
+    disk.fail_next("append", path_contains="leader-epoch-checkpoint")
+    with pytest.raises(StorageFailed):
+        retain(log)
+    with pytest.raises(StorageFailed):
+        log.read(8, 1000)
+
+
+def test_a_time_index_that_cannot_be_read_takes_the_log_offline() -> None:
+    disk = SimulatedDisk()
+    log = log_of_segments(1, NOW_MS, disk=disk)
+    log.close(NOW_MS)
+    again = open_log(disk, FOLDER, PARTITION, log.settings, now_ms=NOW_MS, is_clean=True)
+    disk.fail_next("open", path_contains="00000000000000000000.timeindex")
+    with pytest.raises(StorageFailed):
+        plan_retention(again, now_ms=NOW_MS, high_watermark=8)
+    assert again.failure is not None
+
+
 def test_row_36_offsets_keep_their_values_whatever_goes() -> None:
     """RP#2326, 2284: eviction shifts nothing. Every offset that is left reads as it was written."""
     log = open_at(SimulatedDisk(), LogSettings(retention_bytes=0, retention_ms=-1))
@@ -321,8 +362,9 @@ def test_a_plan_that_is_out_of_date_takes_nothing_it_did_not_judge() -> None:
     log = log_of_segments(1, 1)
     plan = plan_retention(log, now_ms=NOW_MS, high_watermark=8)
     assert len(plan.going) == 2
-    log.append([batch_of("new")], leader_epoch=0, now_ms=NOW_MS)
+    log.append([batch_of("new", timestamp=1)], leader_epoch=0, now_ms=NOW_MS)
     assert apply_retention(log, plan, NOW_MS) == 1
+    assert bases_of(log) == [4]
     assert values_of(log, 8) == [(8, b"new")]
     assert apply_retention(log, plan, NOW_MS) == 0
 
@@ -431,12 +473,14 @@ def test_row_35_retention_right_after_truncate_and_append() -> None:
 
 
 def test_power_loss_anywhere_in_a_retention_run_leaves_no_hole_and_nothing_young_lost() -> None:
-    settings = LogSettings(retention_ms=DAY_MS)
+    settings = LogSettings(retention_ms=DAY_MS, segment_index_bytes=1200)
 
     def prepared() -> SimulatedDisk:
         disk = SimulatedDisk()
         log = log_of_segments(1, 1, NOW_MS, NOW_MS, disk=disk, settings=settings, batches=1)
         log.flush(NOW_MS)
+        for folder in ("/", "/data", FOLDER):
+            disk.sync_directory(folder)
         return disk.kill()
 
     def run(disk: SimulatedDisk, _: list[int]) -> None:

@@ -17,7 +17,7 @@ do we; the plan says so.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
@@ -120,13 +120,12 @@ def plan_retention(
     log: Log, *, now_ms: int, high_watermark: int, policies: Sequence[RetentionPolicy] = DEFAULT_POLICIES
 ) -> RetentionPlan:
     """Verdicts up to the first segment that stays: a run each five minutes must not open every time index there is."""
+    log.check_usable()
     view = LogView.of(log, now_ms=now_ms, high_watermark=high_watermark)
-    verdicts = []
-    for verdict in _verdicts(view, policies):
-        verdicts.append(verdict)
-        if not verdict.goes:
-            break
-    return RetentionPlan(tuple(verdicts))
+    try:
+        return RetentionPlan(tuple(_up_to_first_that_stays(_verdicts(view, policies))))
+    except OSError as error:
+        raise log.failed(error) from error
 
 
 def apply_retention(log: Log, plan: RetentionPlan, now_ms: int) -> int:
@@ -135,6 +134,13 @@ def apply_retention(log: Log, plan: RetentionPlan, now_ms: int) -> int:
     if gone:
         log.remove_segments(gone, now_ms=now_ms)
     return len(gone)
+
+
+def _up_to_first_that_stays(verdicts: Iterable[SegmentVerdict]) -> Iterator[SegmentVerdict]:
+    for verdict in verdicts:
+        yield verdict
+        if not verdict.goes:
+            return
 
 
 def _verdicts(log: LogView, policies: Sequence[RetentionPolicy]) -> Iterator[SegmentVerdict]:
