@@ -92,9 +92,10 @@ class StoredTimestamps:
             found = find_batch(file, position, self.size_bytes, offset, expected=range(self.base_offset, offset + 1))
         except CorruptData:
             found = None
-        if found is None or found[0] != position:
+        timestamp, _ = time_index.ENTRY.unpack(time_entry)
+        if found is None or found[0] != position or timestamp <= 0:
             return 0, NO_TIMESTAMP
-        return position, time_index.ENTRY.unpack(time_entry)[0]
+        return position, timestamp
 
     def _last_nonzero(self, kind: str, entry_bytes: int) -> bytes | None:
         path = self._index_path(kind)
