@@ -433,11 +433,12 @@ class Log:
                     self.filesystem.sync_directory(self.directory)
                 self.deletions.schedule(segment, now_ms + self.settings.file_delete_delay_ms)
                 self.snapshots.remove(segment.base_offset)
+            self.log_start_offset = max(self.log_start_offset, self.segments.first.base_offset)
+            self.producers.log_start_moved(self.log_start_offset)
+            if self.epochs.truncate_from_start(self.log_start_offset):
+                self.save_epochs()
         except OSError as error:
             raise self.failed(error) from error
-        self.log_start_offset = max(self.log_start_offset, self.segments.first.base_offset)
-        if self.epochs.truncate_from_start(self.log_start_offset):
-            self.save_epochs()
 
     # Life.
 

@@ -221,7 +221,9 @@ class Segment:
         # By the clock of the records where they have one, so that a replica rolls where its leader does (KIP-33).
         first = self._first_timestamp if self._first_timestamp is not None else self.first_timestamp
         waited_ms = max_timestamp - first if first >= 0 else now_ms - self.created_ms
-        return waited_ms > settings.segment_ms - self.roll_jitter_ms
+        waited_ms += self.roll_jitter_ms
+        # What compaction may not leave waiting must not stay in the active segment for longer (KIP-354).
+        return waited_ms > settings.segment_ms or (waited_ms > settings.max_compaction_lag_ms and settings.compacts)
 
     @property
     def first_timestamp(self) -> int:
