@@ -25,7 +25,7 @@ import org.apache.kafka.common.serialization.ByteArraySerializer;
  *
  *     create BOOTSTRAP TOPIC [NAME=VALUE ...]     the topic's id
  *     produce BOOTSTRAP TOPIC COUNT WORD          COUNT records WORD-0, WORD-1, ...
- *     consume BOOTSTRAP TOPIC ISOLATION           every record of partition 0, and where the log begins and ends
+ *     consume BOOTSTRAP TOPIC,TOPIC... ISOLATION  of each topic where the log begins and ends, then every record
  *     find BOOTSTRAP TOPIC TIMESTAMP              the first offset at or after a time
  */
 public class Client {
@@ -38,7 +38,7 @@ public class Client {
         switch (arguments[0]) {
             case "create" -> create(bootstrap, topic, arguments);
             case "produce" -> produce(bootstrap, topic, Integer.parseInt(arguments[3]), arguments[4]);
-            case "consume" -> consume(bootstrap, new TopicPartition(topic, 0), arguments[3]);
+            case "consume" -> consume(bootstrap, topic.split(","), arguments[3]);
             case "find" -> find(bootstrap, new TopicPartition(topic, 0), Long.parseLong(arguments[3]));
             default -> throw new IllegalArgumentException(arguments[0]);
         }
@@ -66,17 +66,21 @@ public class Client {
         }
     }
 
-    static void consume(String bootstrap, TopicPartition partition, String isolation) throws Exception {
+    static void consume(String bootstrap, String[] topics, String isolation) {
         try (KafkaConsumer<byte[], byte[]> consumer = consumer(bootstrap, isolation)) {
-            consumer.assign(List.of(partition));
-            long first = consumer.beginningOffsets(List.of(partition), PATIENCE).get(partition);
-            long end = consumer.endOffsets(List.of(partition), PATIENCE).get(partition);
-            System.out.println(JSON.createObjectNode().put("first", first).put("end", end));
-            consumer.seek(partition, first);
-            while (consumer.position(partition, PATIENCE) < end)
-                for (ConsumerRecord<byte[], byte[]> record : consumer.poll(Duration.ofMillis(200)))
-                    System.out.println(describe(record));
+            for (String topic : topics) consume(consumer, new TopicPartition(topic, 0));
         }
+    }
+
+    static void consume(KafkaConsumer<byte[], byte[]> consumer, TopicPartition partition) {
+        consumer.assign(List.of(partition));
+        long first = consumer.beginningOffsets(List.of(partition), PATIENCE).get(partition);
+        long end = consumer.endOffsets(List.of(partition), PATIENCE).get(partition);
+        System.out.println(JSON.createObjectNode().put("topic", partition.topic()).put("first", first).put("end", end));
+        consumer.seek(partition, first);
+        while (consumer.position(partition, PATIENCE) < end)
+            for (ConsumerRecord<byte[], byte[]> record : consumer.poll(Duration.ofMillis(200)))
+                System.out.println(describe(record));
     }
 
     static void find(String bootstrap, TopicPartition partition, long timestamp) throws Exception {

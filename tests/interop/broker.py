@@ -9,6 +9,7 @@ Two kinds, because the truth about topics lives in different places (docs/intero
 
 from __future__ import annotations
 
+import re
 import socket
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -32,6 +33,9 @@ SINGLE_NODE = {
     "transaction.state.log.num.partitions": "1",
     "group.initial.rebalance.delay.ms": "0",
     "auto.create.topics.enable": "false",
+    # A broker that comes back after kill -9 waits until its former session is over.
+    "broker.session.timeout.ms": "2000",
+    "broker.heartbeat.interval.ms": "500",
     "num.network.threads": "1",
     "num.io.threads": "2",
     "background.threads": "2",
@@ -39,12 +43,25 @@ SINGLE_NODE = {
     "log.index.size.max.bytes": "1048576",
 }
 
+# Warnings of the log layer, and the scan of a segment after a crash. KRaft scans its own metadata log at each start.
+MENDING = re.compile(
+    r"\] (WARN|ERROR) .*\((kafka\.log|org\.apache\.kafka\.storage\.internals\.log)\."
+    r"|partition=(?!__cluster_metadata).* Recovering unflushed segment"
+)
+
 
 @dataclass(frozen=True)
 class Broker:
     server: JavaServer
     bootstrap: str
     data: Path
+
+
+def check_believed(broker: Broker) -> None:
+    """The broker took the stop before its start for a clean one, and mended no file of any topic."""
+    log = broker.server.log()
+    assert "since clean shutdown file was found" in log
+    assert [line for line in log.splitlines() if MENDING.search(line)] == []
 
 
 def free_port() -> int:

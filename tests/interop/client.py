@@ -45,9 +45,14 @@ class Client:
     def produce(self, topic: str, count: int, word: str) -> None:
         self._ask("produce", topic, str(count), word)
 
-    def consume(self, topic: str, isolation: str = "read_uncommitted") -> ServedLog:
-        extent, *records = self._ask("consume", topic, isolation)
-        return ServedLog(extent["first"], extent["end"], [_record(record) for record in records])
+    def consume(self, *topics: str, isolation: str = "read_uncommitted") -> dict[str, ServedLog]:
+        served: dict[str, ServedLog] = {}
+        for node in self._ask("consume", ",".join(topics), isolation):
+            if "topic" in node:
+                log = served[node["topic"]] = ServedLog(node["first"], node["end"], [])
+            else:
+                log.records.append(_record(node))
+        return served
 
     def offset_for_time(self, topic: str, timestamp: int) -> tuple[int, int]:
         (found,) = self._ask("find", topic, str(timestamp))

@@ -89,7 +89,8 @@ def fetch(series: str) -> Kafka:
     pom = HERE / f"kafka-{series}" / "pom.xml"
     home = STORE / f"kafka-{series}"
     kafka = Kafka(series, _version_in(pom), home / "jars")
-    _need_java()
+    _need("java", "Java 17 to run Apache Kafka")
+    _need("javac", "a JDK, not only a Java runtime, for its single-file programs")
     home.mkdir(parents=True, exist_ok=True)
     with (home / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
@@ -101,24 +102,26 @@ def _copy_jars(pom: Path, jars: Path, stamp: Path) -> None:
     digest = hashlib.sha256(pom.read_bytes()).hexdigest()
     if stamp.exists() and stamp.read_text() == digest:
         return
-    if shutil.which("mvn") is None:
-        raise RefereeMissing("Interop needs Maven to fetch Apache Kafka: there is no `mvn` on the path.")
+    _need("mvn", "Maven to fetch Apache Kafka")
     shutil.rmtree(jars, ignore_errors=True)
-    copied = subprocess.run(
-        [*MAVEN, "-f", str(pom), "dependency:copy-dependencies", f"-DoutputDirectory={jars}"],
-        capture_output=True,
-        text=True,
-        timeout=FETCH_TIMEOUT_SECONDS,
-    )
+    try:
+        copied = subprocess.run(
+            [*MAVEN, "-f", str(pom), "dependency:copy-dependencies", f"-DoutputDirectory={jars}"],
+            capture_output=True,
+            text=True,
+            timeout=FETCH_TIMEOUT_SECONDS,
+        )
+    except subprocess.TimeoutExpired:
+        raise RefereeMissing(f"Maven did not fetch Apache Kafka within {FETCH_TIMEOUT_SECONDS} seconds.") from None
     if copied.returncode != 0:
         reason = next((line for line in copied.stdout.splitlines() if "ERROR" in line), "no reason given")
         raise RefereeMissing(f"Maven could not fetch Apache Kafka: {reason.strip()}")
     stamp.write_text(digest)
 
 
-def _need_java() -> None:
-    if shutil.which("java") is None:
-        raise RefereeMissing("Interop needs Java 17 to run Apache Kafka: there is no `java` on the path.")
+def _need(program: str, what: str) -> None:
+    if shutil.which(program) is None:
+        raise RefereeMissing(f"Interop needs {what}: there is no `{program}` on the path.")
 
 
 def _version_in(pom: Path) -> str:

@@ -169,7 +169,7 @@ def write_payments(writer: Writer) -> None:
 def write_clicks(writer: Writer) -> None:
     """Stamped with our clock, and begun anew at offset 20 by DeleteRecords."""
     for turn in range(10):
-        writer.append([(b"click-%d" % index, b"in turn %d" % turn) for index in range(6)], codec=Codec.ZSTD)
+        writer.append([(b"click-%d" % index, b"in turn %d" % turn) for index in range(6)])
     writer.log.advance_log_start(20, high_watermark=writer.log.log_end_offset)
 
 

@@ -82,7 +82,7 @@ class JavaServer:
         return self._log_file.read_text("utf-8")
 
     def _keep_log(self, output: IO[str]) -> None:
-        with output, self._log_file.open("a", encoding="utf-8") as kept:
+        with output, self._log_file.open("w", encoding="utf-8") as kept:
             for line in output:
                 kept.write(line)
                 kept.flush()

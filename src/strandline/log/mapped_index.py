@@ -16,6 +16,7 @@ touch pages in the middle of the file that are otherwise cold, and wait for the 
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
 from struct import Struct
 from typing import Any, ClassVar
@@ -31,7 +32,7 @@ NOTHING_MAPPED = bytearray()  # known by identity: the mapping of an index that 
 NumberedEntries = Iterable[tuple[int, tuple[int, int]]]
 
 
-class MappedIndex:
+class MappedIndex(ABC):
     __slots__ = (
         "_capacity",
         "_closed",
@@ -177,9 +178,9 @@ class MappedIndex:
         self._count = count
         self._remember_last()
 
+    @abstractmethod
     def _remember_last(self) -> None:
         """Called whenever the last entry has become another one."""
-        raise NotImplementedError
 
     @property
     def _valid_bytes(self) -> int:
