@@ -16,7 +16,7 @@ from typing import IO, Any
 
 import click
 
-from strandline.model.failures import CorruptData
+from strandline.model.failures import CorruptData, StorageFailed
 
 EXIT_FAULT = 1
 EXIT_UNREADABLE = 2
@@ -44,7 +44,7 @@ class ToolCommand(click.Command):
         except BrokenPipeError:
             _let_stdout_go()
             ctx.exit(EXIT_BROKEN_PIPE)
-        except CorruptData as error:
+        except (CorruptData, StorageFailed) as error:
             raise CannotRead(str(error)) from error
         except OSError as error:
             raise CannotRead(sentence_of(error)) from error
