@@ -107,3 +107,10 @@ def test_usage_is_explained(tool: RunTool, data: Path, folder: Path) -> None:
     result = tool("find", "--offset", "1", data)
     assert result.exit_code == 2
     assert "holds 2 partitions; name one of them" in result.stderr
+
+
+def test_a_log_that_cannot_be_read_is_named(tool: RunTool, folder: Path, logs: list[Path]) -> None:
+    logs[0].write_bytes(bytes(200))
+    result = tool("find", "--offset", "1", folder)
+    assert result.exit_code == 2
+    assert result.stderr == f"strandline: {logs[0]}: no batch at position 0: its length reads 0\n"

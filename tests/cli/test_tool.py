@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import subprocess
 import sys
@@ -12,7 +13,7 @@ import pytest
 from click.testing import CliRunner
 
 import strandline
-from strandline.cli import output
+from strandline.cli import output, progress
 from strandline.cli.main import LOG_COMMANDS, LazyGroup, cli, log
 from strandline.cli.output import iso_time, size_text, time_and_ms
 
@@ -102,3 +103,21 @@ def test_times_and_sizes_as_people_read_them() -> None:
     assert iso_time(2**62) == str(2**62)
     assert time_and_ms(0) == "1970-01-01T00:00:00.000Z (0)"
     assert [size_text(size) for size in (0, 1023, 1024, 3 * 2**30)] == ["0 B", "1023 B", "1.0 KiB", "3.0 GiB"]
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def test_a_long_scan_shows_a_bar_on_a_terminal_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    for stream, total_bytes, is_shown in (
+        (Terminal(), progress.WORTH_SHOWING_BYTES, True),
+        (Terminal(), progress.WORTH_SHOWING_BYTES - 1, False),
+        (io.StringIO(), progress.WORTH_SHOWING_BYTES, False),
+    ):
+        monkeypatch.setattr(sys, "stderr", stream)
+        with progress.scanning("checking", total_bytes) as advance:
+            for _ in range(16):
+                advance(total_bytes // 16)
+        assert ("checking" in stream.getvalue()) == is_shown

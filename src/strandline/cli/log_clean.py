@@ -6,11 +6,12 @@ from dataclasses import fields
 
 import click
 
-from strandline.cli.output import Output, ToolCommand, counted, format_option, iso_time, size_text
+from strandline.cli.output import CannotRead, Output, ToolCommand, counted, format_option, iso_time, size_text
 from strandline.cli.targets import filesystem, one_folder, resolve
 from strandline.cli.times import now_ms
 from strandline.log.cleaning_report import CleaningReport, SegmentRow
 from strandline.log.inspection import list_segments
+from strandline.model.failures import CorruptData
 from strandline.model.settings import BadSetting, LogSettings, property_name
 
 POLICIES = {"delete": "delete", "compact": "compact", "both": "delete,compact"}
@@ -77,8 +78,11 @@ def _report(folder: str, settings: LogSettings) -> CleaningReport:
     from strandline.log.cleaning_report import report_on
 
     partition = Partition.at(folder)
-    view = partition.view(settings, now_ms())
-    return report_on(view, checkpoint_offset=partition.offset_in(CLEANER_CHECKPOINT), counts_records=True)
+    try:
+        view = partition.view(settings, now_ms())
+        return report_on(view, checkpoint_offset=partition.offset_in(CLEANER_CHECKPOINT), counts_records=True)
+    except CorruptData as error:
+        raise CannotRead(f"{folder}: {error}; `strandline log check` tells more") from error
 
 
 def _tell_report(folder: str, report: CleaningReport, output: Output) -> None:

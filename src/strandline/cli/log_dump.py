@@ -10,7 +10,7 @@ import click
 from strandline.cli.dump_batches import OFFSET_MAX, DumpOptions, dump_batches
 from strandline.cli.dump_findings import Findings
 from strandline.cli.output import Output, ToolCommand, format_option, sentence_of
-from strandline.cli.targets import Kind, base_offset_of, files_of, filesystem, kind_of, resolve
+from strandline.cli.targets import Kind, files_of, filesystem, kind_of, resolve
 from strandline.log import names
 from strandline.model.failures import CorruptData
 
@@ -78,21 +78,22 @@ def _wanted(path: str, options: DumpOptions) -> list[str]:
     files = list(files_of(target))
     if options.verifies_index_only or options.checks_index_sanity:
         files = [file for file in files if kind_of(os.path.basename(file)) in INDEX_KINDS]
-    if target.folders and options.offsets.start > 0:
-        files = [file for file in files if not _lies_below(file, options.offsets.start)]
+    if options.offsets.start > 0:
+        firsts = {folder: _first_base_offset(folder, options.offsets.start) for folder in target.folders}
+        files = [file for file in files if not _lies_below(file, firsts)]
     return files
 
 
-def _lies_below(path: str, offset: int) -> bool:
-    """Whether a segment of a folder ends below `offset`, by the names alone."""
-    if names.parse_offset_name(os.path.basename(path)) is None:
-        return False
-    later = [
-        found[0]
-        for found in map(names.parse_offset_name, filesystem.names(os.path.dirname(path)))
-        if found is not None and found[1] == names.LOG
-    ]
-    return any(base_offset_of(path) < base <= offset for base in later)
+def _first_base_offset(folder: str, offset: int) -> int:
+    """Of the segment that would hold `offset`, by the names alone."""
+    parsed = map(names.parse_offset_name, filesystem.names(folder))
+    bases = [found[0] for found in parsed if found is not None and found[1] == names.LOG]
+    return max((base for base in bases if base <= offset), default=0)
+
+
+def _lies_below(path: str, firsts: dict[str, int]) -> bool:
+    parsed = names.parse_offset_name(os.path.basename(path))
+    return parsed is not None and parsed[0] < firsts.get(os.path.dirname(path), 0)
 
 
 def _dump_file(path: str, options: DumpOptions, output: Output, findings: Findings) -> None:

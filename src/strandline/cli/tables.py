@@ -6,7 +6,7 @@ import sys
 from collections.abc import Iterable
 
 from rich import box
-from rich.console import Console
+from rich.console import Console, JustifyMethod
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
@@ -16,8 +16,9 @@ PIPED_WIDTH = 1000  # nothing is wrapped where no terminal sets a limit
 def print_table(title: str, columns: Iterable[str], rows: Iterable[Iterable[str]]) -> None:
     table = Table(title=title, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD, pad_edge=False)
     for column in columns:
-        is_number = column.startswith("#")
-        table.add_column(column.removeprefix("#"), justify="right" if is_number else "left", overflow="fold")
+        is_number, is_time = column.startswith("#"), column.endswith("timestamp")
+        justify: JustifyMethod = "right" if is_number else "left"
+        table.add_column(column.removeprefix("#"), justify=justify, overflow="fold", no_wrap=is_time)
     for row in rows:
         table.add_row(*row)
     console = Console(file=sys.stdout, width=None if sys.stdout.isatty() else PIPED_WIDTH, markup=False)

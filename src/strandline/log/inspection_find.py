@@ -150,6 +150,8 @@ def _scan(visit: SegmentVisit, is_wanted: Callable[[BatchHead], bool]) -> tuple[
             if is_wanted(head):
                 visit.scan = Scan(start, batches, position - start)
                 return position, log.read(position, head.size_bytes)
+    except CorruptData as error:
+        raise CorruptData(f"{visit.files.path(names.LOG)}: {error}") from error
     finally:
         log.close()
     visit.scan = Scan(start, batches, visit.files.size_bytes - start)
