@@ -241,6 +241,20 @@ class Segment:
             self._max_timestamp, self.offset_of_max_timestamp = self.time_index.last_entry
         return self._max_timestamp
 
+    def max_timestamp_from(self, offset: int) -> int:
+        """The largest timestamp of the records at or after `offset`: a scan, unless these are all of them."""
+        if offset <= self.base_offset:
+            return self.max_timestamp
+        largest = NO_TIMESTAMP
+        for position, head in self.heads(self.offset_index.lookup(offset)[1]):
+            if head.base_offset >= offset:
+                largest = max(largest, head.max_timestamp)
+            elif head.last_offset >= offset and head.max_timestamp > largest:
+                records = read_records(self.file.read(position, head.size_bytes))
+                times = (record.timestamp for record in records if record.offset >= offset)
+                largest = max(times, default=largest)
+        return largest
+
     def largest_timestamp_or_modified_ms(self) -> int:
         """What time-based retention judges by (SPEC C2)."""
         if self.max_timestamp >= 0:
