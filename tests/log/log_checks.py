@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from strandline.log.log import Log
-from strandline.simulation.disk import SimulatedDisk
 from tests.log import dumb_log
 from tests.log.dumb_log import Producer, StoredBatch
 from tests.log.sample_log import files_in
+
+from strandline.log.log import Log
+from strandline.simulation.disk import SimulatedDisk
 
 
 def stored_batches(disk: SimulatedDisk, folder: str) -> list[StoredBatch]:
