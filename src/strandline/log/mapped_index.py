@@ -102,6 +102,12 @@ class MappedIndex(ABC):
         self._bytes()
         self._resize(max(self._whole_entries(max_bytes), self._valid_bytes))
 
+    def forget_zeros(self) -> None:
+        """Of an index that is only looked at: take the zeros at its end for what they are, room for entries."""
+        check(not self._writable, f"{self.path} is open for writing and knows its entries")
+        filled_bytes = len(bytes(self._bytes()[:]).rstrip(b"\0"))
+        self._keep(min(self._count, -(-filled_bytes // self.ENTRY.size)))
+
     def trim(self) -> None:
         self._bytes()
         self._resize(self._valid_bytes)
