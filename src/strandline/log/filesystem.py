@@ -149,7 +149,10 @@ class RealFile:
             raise OSError(errno.EBADF, os.strerror(errno.EBADF), self.path)
         if length <= 0:  # mmap would take 0 for the whole file
             raise ValueError(f"cannot map {length} bytes of {self.path}")
-        return mmap.mmap(self._descriptor, length)
+        mapped = mmap.mmap(self._descriptor, length)
+        # Or the first touch of a preallocated index reads ahead into its hole: megabytes of zeros, milliseconds.
+        mapped.madvise(mmap.MADV_RANDOM)
+        return mapped
 
     def close(self) -> None:
         if self._descriptor >= 0:

@@ -74,6 +74,7 @@ class Log:
         producers: ProducerState,
         snapshots: ProducerSnapshots,
         producer_id_expiration_ms: int,
+        has_new_names: bool,
         now_ms: int,
     ) -> None:
         """Use `recovery.open_log`, which finds all this on the disk."""
@@ -94,7 +95,7 @@ class Log:
         self.failure: OSError | None = None
         self.offsets_lowered: Callable[[], None] = _nothing  # the log directory writes its checkpoints here
         self._latest_epoch = -1 if epochs.latest_epoch is None else epochs.latest_epoch
-        self._has_new_names = True
+        self._has_new_names = has_new_names  # whether the folder has names that are not synced
         self._unflushed_snapshots: list[str] = []
         self._pending = _Pending()
         self._admission = Admission(settings)
@@ -331,9 +332,11 @@ class Log:
         self._latest_epoch = max(self._latest_epoch, leader_epoch)
 
     def save_epochs(self) -> None:
-        checkpoints.write_leader_epochs(
-            self.filesystem, f"{self.directory}/{names.LEADER_EPOCH_CHECKPOINT}", self.epochs.entries()
-        )
+        path = f"{self.directory}/{names.LEADER_EPOCH_CHECKPOINT}"
+        try:
+            checkpoints.write_leader_epochs(self.filesystem, path, self.epochs.entries())
+        except OSError as error:
+            raise self.failed(error) from error
         self._latest_epoch = -1 if self.epochs.latest_epoch is None else self.epochs.latest_epoch
 
     # Truncating and the log start.
@@ -463,7 +466,8 @@ class Log:
             self.snapshots.take(self.producers, durable=True)
             if self.segments.active.is_preallocated:
                 self.segments.active.finish()
-            self.flush(now_ms)
+            if self._has_new_names or self.recovery_point < self.log_end_offset:
+                self.flush(now_ms)
             for segment in self.segments.all():
                 segment.close()
         except OSError as error:

@@ -81,8 +81,12 @@ class MappedIndex:
 
     @property
     def is_full(self) -> bool:
+        return self.entries_left <= 0
+
+    @property
+    def entries_left(self) -> int:
         self._bytes()
-        return self._count >= self._capacity
+        return self._capacity - self._count
 
     def can_append_offset(self, offset: int) -> bool:
         return 0 <= offset - self.base_offset <= RELATIVE_OFFSET_MAX

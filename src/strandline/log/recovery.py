@@ -82,6 +82,7 @@ def open_log(
         producers=opening.producers,
         snapshots=opening.snapshots,
         producer_id_expiration_ms=producer_id_expiration_ms,
+        has_new_names=opening.is_fresh or not is_clean,
         now_ms=now_ms,
     )
 
@@ -95,6 +96,7 @@ class _Opening:
     findings: list[str]
     now_ms: int
     producer_id_expiration_ms: int
+    is_fresh: bool = False  # whether a segment was created
     segments: Segments = field(init=False)
     epochs: LeaderEpochs = field(default_factory=LeaderEpochs)
     producers: ProducerState = field(default_factory=ProducerState)
@@ -127,6 +129,7 @@ class _Opening:
         self.segments = Segments(found or [self._fresh(self.log_start_offset)])
 
     def _fresh(self, base_offset: int) -> Segment:
+        self.is_fresh = True
         return Segment.create(self.filesystem, self.directory, base_offset, self.settings, now_ms=self.now_ms)
 
     def load_epochs(self) -> None:
@@ -199,14 +202,17 @@ class _Opening:
 
     def _end_of(self, segment: Segment) -> int:
         try:
-            return segment.next_offset()
+            next_offset, position = segment.end()
+            if position == segment.size_bytes:
+                return next_offset
         except CorruptData:
-            # A clean stop promised good bytes. Believe the bytes, not the promise.
-            walk = _SegmentRecovery(self, segment, segment.base_offset)
-            self._rebuild_producers(segment.base_offset)
-            walk.run()
-            self.findings.append(walk.fault or f"{segment} was recovered")
-            return walk.next_offset
+            pass
+        # A clean stop promised good bytes. Believe the bytes, not the promise.
+        self._rebuild_producers(segment.base_offset)
+        walk = _SegmentRecovery(self, segment, segment.base_offset)
+        walk.run()
+        self.findings.append(walk.fault or f"{segment} was recovered")
+        return walk.next_offset
 
     def settle_start(self, log_end_offset: int) -> None:
         first = self.segments.first.base_offset

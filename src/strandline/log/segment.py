@@ -43,7 +43,7 @@ class Segment:
         "bytes_since_index_entry",
         "created_ms",
         "directory",
-        "is_index_full",
+        "index_entries_left",
         "is_preallocated",
         "offset_of_max_timestamp",
         "roll_jitter_ms",
@@ -75,7 +75,7 @@ class Segment:
         self.bytes_since_index_entry = 0
         self.offset_of_max_timestamp = base_offset
         self.is_preallocated = False  # whether the indexes can take entries
-        self.is_index_full = False  # whether one of them took its last
+        self.index_entries_left = 0  # how many more both of them take
         self._max_timestamp: int | None = None  # None until read from the time index
         self._first_timestamp: int | None = None  # None until read from the first batch
         self._file: File | None = None
@@ -108,6 +108,7 @@ class Segment:
         segment._file = filesystem.open(segment.path(names.LOG), create=True)
         segment._file.truncate(0)
         segment.aborted.remove()
+        segment._aborted = None  # removed means closed for good
         segment.clear_indexes()
         return segment
 
@@ -188,7 +189,7 @@ class Segment:
             if batch_timestamp > max_timestamp:
                 self._max_timestamp = max_timestamp = batch_timestamp
                 self.offset_of_max_timestamp = last_offset
-            if since_entry > interval and not self.is_index_full:
+            if since_entry > interval and self.index_entries_left > 0:
                 self._add_index_entries(last_offset, position)
                 since_entry = 0
             position += size
@@ -196,10 +197,10 @@ class Segment:
         self.bytes_since_index_entry = since_entry
 
     def _add_index_entries(self, last_offset: int, position: int) -> None:
-        offsets, times = self.offset_index, self.time_index
+        offsets, times = self._offset_index or self.offset_index, self._time_index or self.time_index
         offsets.append(last_offset, position)
         times.maybe_append(self.max_timestamp, self.offset_of_max_timestamp)
-        self.is_index_full = offsets.is_full or times.is_full
+        self.index_entries_left -= 1
 
     def fits_offset(self, offset: int) -> bool:
         return 0 <= offset - self.base_offset <= RELATIVE_OFFSET_MAX
@@ -212,7 +213,7 @@ class Segment:
         if (
             size_bytes + size > settings.segment_bytes
             or last_offset - self.base_offset > RELATIVE_OFFSET_MAX
-            or self.is_index_full
+            or self.index_entries_left <= 0
         ):
             return True
         if size_bytes == 0:
@@ -260,12 +261,12 @@ class Segment:
     def batches(self, position: int = 0) -> Iterator[tuple[int, memoryview]]:
         return read_batches(self.file, position, self.size_bytes)
 
-    def next_offset(self) -> int:
-        """One past the last offset in the file: a scan from the last index entry."""
-        end = self.base_offset
-        for _, head in self.heads(self.offset_index.lookup(self.offset_index.last_offset)[1]):
-            end = head.next_offset
-        return end
+    def end(self) -> tuple[int, int]:
+        """The next offset and the position where the last whole batch ends: a scan from the last index entry."""
+        next_offset, position = self.offset_index.lookup(self.offset_index.last_offset)
+        for at, head in self.heads(position):
+            next_offset, position = head.next_offset, at + head.size_bytes
+        return next_offset, position
 
     def find_by_timestamp(self, timestamp: int, from_offset: int) -> tuple[int, int, int] | None:
         """(timestamp, offset, leader epoch) of the first record at or after both bounds, looked up inside batches."""
@@ -341,7 +342,7 @@ class Segment:
         self.offset_index.prepare_for_append(index_bytes)
         self.time_index.prepare_for_append(index_bytes)
         self.is_preallocated = True
-        self.is_index_full = self.offset_index.is_full or self.time_index.is_full
+        self.index_entries_left = min(self.offset_index.entries_left, self.time_index.entries_left)
 
     def finish(self) -> None:
         """No more appends: the last time index entry tells the largest timestamp, both indexes are trimmed."""
