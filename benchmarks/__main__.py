@@ -16,6 +16,7 @@ BENCHMARKS: dict[str, Callable[[Run], list[Row]]] = {
     "append-16k": appending.append_16k,
     "append-16k-grouped": appending.append_16k_grouped,
     "append-16k-idempotent": appending.append_16k_idempotent,
+    "append-16k-aligned": appending.append_16k_aligned,
     "append-1m": appending.append_1m,
     "find": finding.find,
     "open": opening.opening,

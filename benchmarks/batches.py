@@ -17,6 +17,8 @@ from strandline.records.record import Record
 NOW_MS = 1_700_000_000_000
 KIB = 1024
 MIB = 1024 * 1024
+NEARLY_16_KIB = 16_205  # what a producer makes of 16 values of 1,000 bytes with batch.size=16384
+NEARLY_1_MIB = 1_048_213
 PARTITION = TopicPartition("benchmark", 0)
 TIMESTAMPS = Struct(">qq")
 TIMESTAMPS_POSITION = 27

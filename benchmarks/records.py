@@ -6,7 +6,7 @@ from collections import deque
 
 from crc32c import crc32c
 
-from benchmarks.batches import KIB, batch_of_bytes, records_of
+from benchmarks.batches import NEARLY_16_KIB, batch_of_bytes, records_of
 from benchmarks.measure import Row, interleave, rate, share, timed
 from benchmarks.scratch import Run
 from strandline.records.builder import build_batch
@@ -17,7 +17,7 @@ RECORD_COUNT = 1000
 
 
 def crc(run: Run) -> list[Row]:
-    view = memoryview(batch_of_bytes(16 * KIB))
+    view = memoryview(batch_of_bytes(NEARLY_16_KIB))
     repeats = run.some(2000, 500)
     ours, copied = interleave(
         run.some(9, 3),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from benchmarks.batches import KIB, MIB, NOW_MS, PARTITION, batch_of_bytes, new_log, records_of
+from benchmarks.batches import MIB, NEARLY_16_KIB, NOW_MS, PARTITION, batch_of_bytes, new_log, records_of
 from benchmarks.measure import Aim, Row, interleave, rate, share, timed
 from benchmarks.scratch import Run
 from strandline.log import names
@@ -16,7 +16,7 @@ from strandline.records.builder import build_batch
 
 def recover_16k(run: Run) -> list[Row]:
     return _recover(
-        run, "recover, 16 KiB batches", batch_of_bytes(16 * KIB), run.some(128, 32) * MIB, Aim(at_least=500)
+        run, "recover, 16 KiB batches", batch_of_bytes(NEARLY_16_KIB), run.some(128, 32) * MIB, Aim(at_least=500)
     )
 
 

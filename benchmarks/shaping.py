@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
+from itertools import count
 
-from benchmarks.batches import KIB, MIB, NOW_MS, batch_of_bytes, new_log
+from benchmarks.batches import MIB, NEARLY_16_KIB, NOW_MS, batch_of_bytes, new_log
 from benchmarks.measure import Row, Timing, interleave, microseconds, share, timed
 from benchmarks.scratch import Run
 from strandline.log.log import Log
@@ -13,24 +14,48 @@ from strandline.model.settings import LogSettings
 
 def roll(run: Run) -> list[Row]:
     """Two rows, for part of the cost comes later: the new indexes are touched with the second batch."""
-    batch = batch_of_bytes(16 * KIB)
-    rolls: list[Timing] = []
+    batch = batch_of_bytes(NEARLY_16_KIB)
     seconds_after: list[Timing] = []
     with run.folder("roll") as folder:
         log = new_log(f"{folder}/log", LogSettings())
-        for _ in range(run.some(50, 10)):
+        os.mkdir(f"{folder}/bare")
+
+        def fill_and_roll() -> Timing:
             _append(log, batch)
             seconds_after.append(timed(lambda: _append(log, batch)))
-            rolls.append(timed(lambda: log.roll(NOW_MS)))
+            return timed(lambda: log.roll(NOW_MS))
+
+        numbers = count()
+        ours, bare = interleave(
+            run.some(50, 10),
+            fill_and_roll,
+            lambda: timed(lambda: _create_files(f"{folder}/bare", next(numbers))),
+        )
         log.close(NOW_MS)
     return [
-        Row(what="roll", unit="µs", ours=microseconds(rolls)),
+        Row(
+            what="roll",
+            unit="µs",
+            ours=microseconds(ours),
+            twin="4 files, fsync",
+            theirs=microseconds(bare),
+            share=share(ours, bare),
+        ),
         Row(what="  the second append to a new segment", unit="µs", ours=microseconds(seconds_after)),
     ]
 
 
+def _create_files(folder: str, number: int) -> None:
+    """What a new segment cannot do without: its three files, a snapshot, and the folder's names made durable."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    os.fsync(descriptor)
+    os.close(descriptor)
+    for kind in ("log", "index", "timeindex", "snapshot"):
+        os.close(os.open(f"{folder}/{number}.{kind}", os.O_RDWR | os.O_CREAT))
+
+
 def flush(run: Run) -> list[Row]:
-    batch = batch_of_bytes(16 * KIB)
+    batch = batch_of_bytes(NEARLY_16_KIB)
     with run.folder("flush") as folder:
         log = new_log(f"{folder}/log", LogSettings())
         descriptor = os.open(f"{folder}/bare", os.O_WRONLY | os.O_CREAT)
@@ -55,7 +80,7 @@ def flush(run: Run) -> list[Row]:
 
 
 def truncate(run: Run) -> list[Row]:
-    batch = batch_of_bytes(16 * KIB)
+    batch = batch_of_bytes(NEARLY_16_KIB)
     with run.folder("truncate") as folder:
         log = new_log(f"{folder}/log", LogSettings())
         descriptor = os.open(f"{folder}/bare", os.O_RDWR | os.O_CREAT)
