@@ -22,11 +22,18 @@ def resolve_leftovers(filesystem: FileSystem, directory: str, settings: LogSetti
     covered = _covered_offsets(filesystem, directory, settings, swaps)
     for name in filesystem.names(directory):
         parsed = names.parse_offset_name(name)
-        if parsed is not None and parsed[0] in covered and not name.endswith(names.SWAP):
+        if parsed is not None and parsed[0] in covered and parsed[1] in names.SEGMENT_SUFFIXES:
             findings.append(f"removed {name}: replaced by a finished compaction")
             filesystem.remove(f"{directory}/{name}")
     # What was replaced must be gone for good before its successor takes the name.
     filesystem.sync_directory(directory)
+    # Logs before indexes: after another crash, an index beside a `.log.swap` would be taken for an old one.
+    logs = [name for name in swaps if name.endswith(names.LOG + names.SWAP)]
+    _put_in_place(filesystem, directory, logs, findings)
+    _put_in_place(filesystem, directory, [name for name in swaps if name not in logs], findings)
+
+
+def _put_in_place(filesystem: FileSystem, directory: str, swaps: list[str], findings: list[str]) -> None:
     for name in swaps:
         findings.append(f"put {name} in place")
         filesystem.rename(f"{directory}/{name}", f"{directory}/{name.removesuffix(names.SWAP)}")
@@ -66,7 +73,7 @@ def _covered_offsets(filesystem: FileSystem, directory: str, settings: LogSettin
         size_bytes = filesystem.size(f"{directory}/{name}")
         segment = Segment(filesystem, directory, parsed[0], settings, size_bytes=size_bytes, suffix=names.SWAP)
         start = parsed[0] if start is None else min(start, parsed[0])
-        end = max(end, _end_offset(segment))
+        end = max(end, _end_offset(segment), parsed[0] + 1)  # one without a batch replaces its namesake
     return range(0) if start is None else range(start, end)
 
 
