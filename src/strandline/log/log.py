@@ -99,6 +99,7 @@ class Log:
         self._unflushed_snapshots: list[str] = []
         self._pending = _Pending()
         self._admission = Admission(settings)
+        segments.active.roll_jitter_ms = self.roll_jitter_ms(segments.active.base_offset)
         check(log_start_offset <= log_end_offset, "log start offset beyond log end offset")
         check(recovery_point <= log_end_offset, "recovery point beyond log end offset")
 
@@ -131,7 +132,17 @@ class Log:
         if head.producer_id >= 0:
             duplicate = self.producers.find_duplicate(head) if from_client else None
             if duplicate is not None:
-                return Appended(duplicate.first_offset, duplicate.last_offset, is_duplicate=True)
+                return Appended(
+                    duplicate.first_offset,
+                    duplicate.last_offset,
+                    duplicate.timestamp if head.is_log_append_time else NO_TIMESTAMP,
+                    is_duplicate=True,
+                )
+        last_offset = base_offset + head.last_offset_delta
+        pending_bytes = self._pending.size_bytes + len(batch)
+        if self.segments.active.should_roll(pending_bytes, last_offset, head.max_timestamp, now_ms):
+            self._roll_for(base_offset, last_offset, now_ms)
+        if head.producer_id >= 0:
             completed = self.producers.accept(
                 head,
                 base_offset=base_offset,
@@ -139,8 +150,7 @@ class Log:
                 marker=read_marker(batch) if head.is_control else None,
             )
         set_place(batch, 0, base_offset, head.batch_length, leader_epoch)
-        last_offset = base_offset + head.last_offset_delta
-        self._take_in(batch, base_offset, last_offset, head.max_timestamp, leader_epoch, now_ms)
+        self._take_in(batch, base_offset, last_offset, head.max_timestamp, leader_epoch)
         if completed is not None:
             self._complete(completed)
         return Appended(base_offset, last_offset, head.max_timestamp if head.is_log_append_time else NO_TIMESTAMP)
@@ -167,41 +177,41 @@ class Log:
         if head.base_offset < self.log_end_offset:
             raise CorruptData(f"batch at offset {head.base_offset} below the log end {self.log_end_offset}")
         completed: CompletedTransaction | None = None
+        marker = read_marker(batch) if head.producer_id >= 0 and head.is_control else None
+        pending_bytes = self._pending.size_bytes + len(batch)
+        if self.segments.active.should_roll(pending_bytes, head.last_offset, head.max_timestamp, now_ms):
+            self._roll_for(head.base_offset, head.last_offset, now_ms)
         if head.producer_id >= 0:
             completed = self.producers.accept(
                 head,
                 base_offset=head.base_offset,
                 from_client=False,
-                marker=read_marker(batch) if head.is_control else None,
+                marker=marker,
             )
         epoch = head.leader_epoch if head.magic >= MAGIC_V2 else -1
-        self._take_in(batch, head.base_offset, head.last_offset, head.max_timestamp, epoch, now_ms)
+        self._take_in(batch, head.base_offset, head.last_offset, head.max_timestamp, epoch)
         if completed is not None:
             self._complete(completed)
 
     def _take_in(
-        self,
-        batch: Buffer,
-        base_offset: int,
-        last_offset: int,
-        max_timestamp: int,
-        leader_epoch: int,
-        now_ms: int,
+        self, batch: Buffer, base_offset: int, last_offset: int, max_timestamp: int, leader_epoch: int
     ) -> None:
-        """Queue a batch for the next write, rolling first where it does not belong into the active segment."""
-        size = len(batch)
+        """Queue a batch for the next write."""
         pending = self._pending
-        if self.segments.active.should_roll(pending.size_bytes + size, last_offset, max_timestamp, now_ms):
-            self._write_pending()
-            self.roll(now_ms, at_offset=self._roll_offset(base_offset, last_offset))
         if leader_epoch > self._latest_epoch:
             self._write_pending()
             self.assign_epoch(leader_epoch, base_offset)
+        size = len(batch)
         pending.buffers.append(batch)
         pending.notes.append((size, last_offset, max_timestamp))
         pending.size_bytes += size
         self.log_end_offset = last_offset + 1
         self.producers.map_end_offset = last_offset + 1
+
+    def _roll_for(self, base_offset: int, last_offset: int, now_ms: int) -> None:
+        """Before producers take the batch into account: the new segment's snapshot tells how they were before it."""
+        self._write_pending()
+        self.roll(now_ms, at_offset=self._roll_offset(base_offset, last_offset))
 
     def _roll_offset(self, base_offset: int, last_offset: int) -> int:
         """The log end, so that segments join without a gap, unless a leap in offsets would not fit the indexes."""
@@ -394,7 +404,14 @@ class Log:
             for segment in reversed(gone):
                 self.deletions.schedule(segment, now_ms + self.settings.file_delete_delay_ms)
             self.filesystem.sync_directory(self.directory)  # or a crash could leave old data below the new start
-            fresh = Segment.create(self.filesystem, self.directory, offset, self.settings, now_ms=now_ms)
+            fresh = Segment.create(
+                self.filesystem,
+                self.directory,
+                offset,
+                self.settings,
+                now_ms=now_ms,
+                roll_jitter_ms=self.roll_jitter_ms(offset),
+            )
             self.segments.replace(gone, [fresh])
             self._has_new_names = True
             self.epochs.clear()
@@ -433,11 +450,12 @@ class Log:
                     self.filesystem.sync_directory(self.directory)
                 self.deletions.schedule(segment, now_ms + self.settings.file_delete_delay_ms)
                 self.snapshots.remove(segment.base_offset)
+            self.log_start_offset = max(self.log_start_offset, self.segments.first.base_offset)
+            self.producers.log_start_moved(self.log_start_offset)
+            if self.epochs.truncate_from_start(self.log_start_offset):
+                self.save_epochs()
         except OSError as error:
             raise self.failed(error) from error
-        self.log_start_offset = max(self.log_start_offset, self.segments.first.base_offset)
-        if self.epochs.truncate_from_start(self.log_start_offset):
-            self.save_epochs()
 
     # Life.
 

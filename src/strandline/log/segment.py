@@ -221,7 +221,9 @@ class Segment:
         # By the clock of the records where they have one, so that a replica rolls where its leader does (KIP-33).
         first = self._first_timestamp if self._first_timestamp is not None else self.first_timestamp
         waited_ms = max_timestamp - first if first >= 0 else now_ms - self.created_ms
-        return waited_ms > settings.segment_ms - self.roll_jitter_ms
+        waited_ms += self.roll_jitter_ms
+        # What compaction may not leave waiting must not stay in the active segment for longer (KIP-354).
+        return waited_ms > settings.segment_ms or (waited_ms > settings.max_compaction_lag_ms and settings.compacts)
 
     @property
     def first_timestamp(self) -> int:
@@ -238,6 +240,20 @@ class Segment:
         if self._max_timestamp is None:
             self._max_timestamp, self.offset_of_max_timestamp = self.time_index.last_entry
         return self._max_timestamp
+
+    def max_timestamp_from(self, offset: int) -> int:
+        """The largest timestamp of the records at or after `offset`: a scan, unless these are all of them."""
+        if offset <= self.base_offset:
+            return self.max_timestamp
+        largest = NO_TIMESTAMP
+        for position, head in self.heads(self.offset_index.lookup(offset)[1]):
+            if head.base_offset >= offset:
+                largest = max(largest, head.max_timestamp)
+            elif head.last_offset >= offset and head.max_timestamp > largest:
+                records = read_records(self.file.read(position, head.size_bytes))
+                times = (record.timestamp for record in records if record.offset >= offset)
+                largest = max(times, default=largest)
+        return largest
 
     def largest_timestamp_or_modified_ms(self) -> int:
         """What time-based retention judges by (SPEC C2)."""
