@@ -7,7 +7,7 @@ import platform
 import sys
 from collections.abc import Callable, Sequence
 
-from benchmarks import appending, finding, opening, records, recovering, shaping
+from benchmarks import appending, compacting, finding, opening, records, recovering, shaping
 from benchmarks.measure import Row
 from benchmarks.scratch import Run, file_system_of, scratch_folder
 from benchmarks.table import as_json, print_table
@@ -22,6 +22,9 @@ BENCHMARKS: dict[str, Callable[[Run], list[Row]]] = {
     "open": opening.opening,
     "recover-16k": recovering.recover_16k,
     "recover-small": recovering.recover_small,
+    "compact-100": compacting.compact_100,
+    "compact-1k": compacting.compact_1k,
+    "offset-map": compacting.offset_map,
     "roll": shaping.roll,
     "flush": shaping.flush,
     "truncate": shaping.truncate,

@@ -10,10 +10,11 @@ from benchmarks.measure import Aim, Figure, Row
 
 COLUMNS = ("what", "ours", "spread", "by CPU", "beside", "theirs", "share", "by CPU", "aim", "met")
 LEFT_ALIGNED = (0, 4)
+STYLES = {"": "", "yes": "green", "by CPU": "yellow", "NO": "red"}
 
 
 def as_json(rows: Sequence[Row]) -> str:
-    return json.dumps([{**asdict(row), "what": row.what.strip(), "met": row.is_met} for row in rows], indent=2)
+    return json.dumps([{**asdict(row), "what": row.what.strip(), "met": row.verdict} for row in rows], indent=2)
 
 
 def print_table(rows: Sequence[Row], title: str) -> None:
@@ -32,8 +33,7 @@ def print_table(rows: Sequence[Row], title: str) -> None:
     for number, column in enumerate(COLUMNS):
         table.add_column(column, justify="left" if number in LEFT_ALIGNED else "right", no_wrap=True)
     for row in rows:
-        style = {True: "green", False: "red", None: ""}[row.is_met]
-        table.add_row(*cells_of(row)[:-1], f"[{style}]{cells_of(row)[-1]}[/]" if style else "")
+        table.add_row(*cells_of(row), style=STYLES[row.verdict])
     console.print(table)
 
 
@@ -62,12 +62,12 @@ def cells_of(row: Row) -> tuple[str, ...]:
         _share(row.share, "wall"),
         _share(row.share, "cpu"),
         _aim(row.aim, row.unit),
-        {True: "yes", False: "NO", None: ""}[row.is_met],
+        row.verdict,
     )
 
 
 def _number(value: float) -> str:
-    if value >= 100:
+    if value >= 100 or value == int(value):
         return f"{value:,.0f}"
     return f"{value:.1f}" if value >= 10 else f"{value:.2f}"
 
@@ -83,4 +83,4 @@ def _aim(aim: Aim | None, unit: str) -> str:
     if aim is None:
         return ""
     sign, bound = ("≥", aim.at_least) if aim.at_least is not None else ("≤", aim.at_most)
-    return f"{sign} {bound:.0%}" if aim.of_share else f"{sign} {bound:g} {unit}"
+    return f"{sign} {bound:.0%}" if aim.of_share else f"{sign} {_number(bound or 0)} {unit}"
