@@ -128,8 +128,6 @@ class Log:
     def _append_one(self, batch: Buffer, leader_epoch: int, now_ms: int, from_client: bool) -> Appended:
         batch, head = self._admission.admit(batch, now_ms, from_client)
         base_offset = self.log_end_offset
-        last_offset = base_offset + head.last_offset_delta
-        self._make_room(len(batch), base_offset, last_offset, head.max_timestamp, now_ms)
         completed: CompletedTransaction | None = None
         if head.producer_id >= 0:
             duplicate = self.producers.find_duplicate(head) if from_client else None
