@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import argparse
+import os
 import platform
 import sys
 from collections.abc import Callable, Sequence
+from statistics import median
 
 from benchmarks import appending, compacting, finding, opening, records, recovering, shaping
 from benchmarks.measure import Row
@@ -34,6 +36,8 @@ BENCHMARKS: dict[str, Callable[[Run], list[Row]]] = {
     "build": records.build,
 }
 
+NOISY_SPREAD = 0.15
+
 
 def main(arguments: Sequence[str] | None = None) -> int:
     options = _parse(arguments)
@@ -47,12 +51,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
             rows += BENCHMARKS[name](run)
         if sys.stderr.isatty():
             print("\r\x1b[K", end="", file=sys.stderr)
-        title = f"Python {platform.python_version()}, files on {file_system_of(scratch)} in {scratch}"
+        title = _title(scratch)
     if options.format == "json":
         print(as_json(rows))
     else:
         print_table(rows, title)
+        if median(row.ours.spread for row in rows) > NOISY_SPREAD:
+            print("The spread is wide: others were busy on these cores. Run it again when they are quiet.")
     return 0
+
+
+def _title(scratch: str) -> str:
+    return (
+        f"Python {platform.python_version()}, {os.cpu_count()} cores with a load of {os.getloadavg()[0]:.1f}, "
+        f"files on {file_system_of(scratch)} in {os.path.dirname(scratch)}"
+    )
 
 
 def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:

@@ -76,7 +76,7 @@ def _share(share: Figure | None, which: str) -> str:
     if share is None:
         return ""
     value: float = getattr(share, which)
-    return f"×{_number(value)}" if value >= 2 else f"{value:.0%}"
+    return f"×{_number(value)}" if value >= 2 else f"{value:.0%}" if value >= 0.1 else f"{value:.1%}"
 
 
 def _aim(aim: Aim | None, unit: str) -> str:
