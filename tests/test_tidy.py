@@ -156,7 +156,7 @@ def test_time_and_chance_come_as_arguments() -> None:
             f"{place(path, node.lineno)} {ast.unparse(node)}"
             for path in source_modules(*PURE_OF_CLOCK)
             for node in ast.walk(tree_of(path))
-            if reads_clock(node)
+            if isinstance(node, ast.stmt | ast.expr) and reads_clock(node)
         ]
     )
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import repeat
 
 import pytest
+from hypothesis import given
+from hypothesis import settings as examples
+from hypothesis import strategies as st
 
 from strandline.log.filesystem import RealFileSystem
 from strandline.log.log import Log
@@ -20,7 +23,7 @@ from strandline.log.retention import (
     plan_for,
     plan_retention,
 )
-from strandline.log.segment_view import LogView
+from strandline.log.segment_view import LogView, SegmentView
 from strandline.model.failures import ErrorCode, Refused, StorageFailed
 from strandline.model.partitions import TopicPartition
 from strandline.model.settings import DAY_MS, HOUR_MS, LogSettings
@@ -395,6 +398,68 @@ def test_policies_can_be_replaced() -> None:
     assert apply_retention(log, plan, NOW_MS) == 2
     assert plan_for(LogView.of(log, now_ms=NOW_MS, high_watermark=12), ()).going == []
     assert by_size in DEFAULT_POLICIES
+
+
+class Stamped:
+    """A segment's timestamps, without a segment."""
+
+    def __init__(self, timestamp: int) -> None:
+        self.max_timestamp = self.first_timestamp = timestamp
+
+
+@st.composite
+def log_views(draw: st.DrawFn) -> LogView:
+    """Up to six segments of two offsets; the active one may be empty."""
+    disk = SimulatedDisk()
+    sizes = [*draw(st.lists(st.integers(1, 5), max_size=5)), draw(st.integers(0, 5))]
+    ends = [2 * number + 2 for number in range(len(sizes) - 1)] + [2 * len(sizes) - (0 if sizes[-1] else 2)]
+    segments = [
+        SegmentView(2 * number, end, size, "", number == len(sizes) - 1, disk, Stamped(draw(st.integers(0, 20))))
+        for number, (size, end) in enumerate(zip(sizes, ends, strict=True))
+    ]
+    log_start_offset = draw(st.integers(0, ends[-1]))
+    high_watermark = draw(st.integers(log_start_offset, ends[-1]))
+    return LogView(
+        segments=segments,
+        settings=LogSettings(
+            cleanup_policy=draw(st.sampled_from([("delete",), ("compact",), ("compact", "delete")])),
+            retention_ms=draw(st.integers(-1, 12)),
+            retention_bytes=draw(st.integers(-1, 20)),
+        ),
+        log_start_offset=log_start_offset,
+        high_watermark=high_watermark,
+        last_stable_offset=high_watermark,
+        now_ms=20,
+    )
+
+
+def going_in_three_passes(log: LogView) -> int:
+    """How many segments go if the policies run one after another, each on what the one before has left."""
+    left = list(log.segments)
+
+    def run(wants: Callable[[SegmentView], bool]) -> None:
+        while left and left[0].end_offset <= log.high_watermark and wants(left[0]):
+            if left[0].is_active and left[0].size_bytes == 0:
+                return
+            left.pop(0)
+
+    run(lambda segment: not segment.is_active and segment.end_offset <= log.log_start_offset)
+    limits = log.settings
+    if limits.deletes and limits.retention_bytes >= 0:
+        run(lambda _: sum(each.size_bytes for each in left[1:]) >= limits.retention_bytes)
+    if limits.deletes and limits.retention_ms >= 0:
+        run(lambda segment: log.now_ms - segment.largest_timestamp > limits.retention_ms)
+    return len(log.segments) - len(left)
+
+
+@given(log_views())
+@examples(max_examples=200)
+def test_one_pass_lets_go_what_three_would(log: LogView) -> None:
+    """Kafka runs log start, size and time one after another; the plan asks all three of each segment at once."""
+    verdicts = plan_for(log).verdicts
+    going = going_in_three_passes(log)
+    assert [verdict.goes for verdict in verdicts] == [index < going for index in range(len(verdicts))]
+    assert all(verdict.reason for verdict in verdicts)
 
 
 # How files go.

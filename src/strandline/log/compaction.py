@@ -31,7 +31,7 @@ from strandline.log.filesystem import File, FileSystem
 from strandline.log.log import Log
 from strandline.log.offset_map import OffsetMap
 from strandline.log.replacement import replace_segments
-from strandline.log.scan import read_batches
+from strandline.log.scan import SMALLEST_BATCH_BYTES, read_batches
 from strandline.log.segment import Segment
 from strandline.model.failures import CorruptData
 from strandline.model.settings import CleanerSettings, LogSettings
@@ -203,7 +203,8 @@ class Compaction:
         try:
             watched = _WatchedFile(file, self._note_read)
             # A walk only reads, which is all that a watched file can do.
-            batches = read_batches(watched, 0, source.size_bytes, self.cleaner.io_buffer_size)  # type: ignore[arg-type]
+            chunk_bytes = max(self.cleaner.io_buffer_size, SMALLEST_BATCH_BYTES)
+            batches = read_batches(watched, 0, source.size_bytes, chunk_bytes)  # type: ignore[arg-type]
             for position, batch in batches:
                 end = position + len(batch)
                 yield position, batch

@@ -139,9 +139,7 @@ class Log:
                     is_duplicate=True,
                 )
         last_offset = base_offset + head.last_offset_delta
-        pending_bytes = self._pending.size_bytes + len(batch)
-        if self.segments.active.should_roll(pending_bytes, last_offset, head.max_timestamp, now_ms):
-            self._roll_for(base_offset, last_offset, now_ms)
+        self._make_room(len(batch), base_offset, last_offset, head.max_timestamp, now_ms)
         if head.producer_id >= 0:
             completed = self.producers.accept(
                 head,
@@ -176,11 +174,9 @@ class Log:
         head = verified_head_of(batch)
         if head.base_offset < self.log_end_offset:
             raise CorruptData(f"batch at offset {head.base_offset} below the log end {self.log_end_offset}")
+        self._make_room(len(batch), head.base_offset, head.last_offset, head.max_timestamp, now_ms)
         completed: CompletedTransaction | None = None
         marker = read_marker(batch) if head.producer_id >= 0 and head.is_control else None
-        pending_bytes = self._pending.size_bytes + len(batch)
-        if self.segments.active.should_roll(pending_bytes, head.last_offset, head.max_timestamp, now_ms):
-            self._roll_for(head.base_offset, head.last_offset, now_ms)
         if head.producer_id >= 0:
             completed = self.producers.accept(
                 head,
@@ -192,6 +188,14 @@ class Log:
         self._take_in(batch, head.base_offset, head.last_offset, head.max_timestamp, epoch)
         if completed is not None:
             self._complete(completed)
+
+    def _make_room(self, size: int, base_offset: int, last_offset: int, max_timestamp: int, now_ms: int) -> None:
+        """Roll where a batch does not belong into the active segment: before producers hear of it, or the snapshot
+        taken there would know a batch that comes after it."""
+        size += self._pending.size_bytes
+        if self.segments.active.should_roll(size, last_offset, max_timestamp, now_ms):
+            self._write_pending()
+            self.roll(now_ms, at_offset=self._roll_offset(base_offset, last_offset))
 
     def _take_in(
         self, batch: Buffer, base_offset: int, last_offset: int, max_timestamp: int, leader_epoch: int
@@ -207,11 +211,6 @@ class Log:
         pending.size_bytes += size
         self.log_end_offset = last_offset + 1
         self.producers.map_end_offset = last_offset + 1
-
-    def _roll_for(self, base_offset: int, last_offset: int, now_ms: int) -> None:
-        """Before producers take the batch into account: the new segment's snapshot tells how they were before it."""
-        self._write_pending()
-        self.roll(now_ms, at_offset=self._roll_offset(base_offset, last_offset))
 
     def _roll_offset(self, base_offset: int, last_offset: int) -> int:
         """The log end, so that segments join without a gap, unless a leap in offsets would not fit the indexes."""

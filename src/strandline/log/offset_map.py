@@ -109,5 +109,5 @@ def slots_for(count: int, slots: int) -> int:
 
 
 def table_bytes(slots: int) -> int:
-    index_bytes = 1 if slots <= 2**8 else 2 if slots <= 2**16 else 4 if slots <= 2**32 else 8
+    index_bytes = 1 if slots < 2**8 else 2 if slots < 2**16 else 4 if slots < 2**32 else 8
     return TABLE_HEAD_BYTES + slots * index_bytes + slots * 2 // 3 * 24

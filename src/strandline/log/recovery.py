@@ -17,6 +17,7 @@ gaps by nature.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import partial
 
 from strandline.log import checkpoints, names, replay
 from strandline.log.filesystem import FileSystem
@@ -26,12 +27,12 @@ from strandline.log.log import Log
 from strandline.log.producer_snapshots import ProducerSnapshots
 from strandline.log.producer_state import ProducerState
 from strandline.log.segment import Segment
+from strandline.log.segment_recovery import SegmentRecovery
 from strandline.log.segments import Segments
 from strandline.model.failures import CorruptData
 from strandline.model.partitions import TopicPartition
 from strandline.model.settings import DAY_MS, LogSettings
 from strandline.records.batch import MAGIC_V2, BatchHead
-from strandline.records.heads import head_of, verified_head_of
 
 
 def open_log(
@@ -148,7 +149,10 @@ class _Opening:
         except CorruptData:
             return  # recovery will cut here, or report it
 
-    def _assign_epoch(self, head: BatchHead) -> None:
+    def _assign_epoch(self, head: BatchHead, recovery_point: int = 0) -> None:
+        """An epoch is on the disk before its batches: below the recovery point the checkpoint knows better."""
+        if head.base_offset < recovery_point:
+            return
         latest = self.epochs.latest_epoch
         if head.magic >= MAGIC_V2 and head.leader_epoch > (-1 if latest is None else latest):
             self.epochs.assign(head.leader_epoch, head.base_offset)
@@ -167,13 +171,29 @@ class _Opening:
             if index:
                 self.producers.map_end_offset = segment.base_offset
                 self.snapshots.take(self.producers, durable=False)
-            walk = _SegmentRecovery(self, segment, recovery_point)
-            walk.run()
-            expected, has_gaps = max(expected, walk.next_offset), has_gaps or walk.has_gaps
+            later = unflushed[index + 1 :]
+            walk = self._walk(segment, recovery_point, later[0].base_offset if later else None)
             if walk.fault is not None:
-                self.findings.append(walk.fault)
-                self._drop(unflushed[index + 1 :])
+                # What comes later goes first: after another crash there must still be a fault to see.
+                self._drop(later)
+            walk.cut()
+            if walk.fault is not None:
                 return
+            expected, has_gaps = max(expected, walk.next_offset), has_gaps or walk.has_gaps
+
+    def _walk(self, segment: Segment, recovery_point: int, end_offset_max: int | None) -> SegmentRecovery:
+        walk = SegmentRecovery(
+            segment,
+            self.producers,
+            recovery_point=recovery_point,
+            end_offset_max=end_offset_max,
+            took=partial(self._assign_epoch, recovery_point=recovery_point),
+            findings=self.findings,
+        )
+        walk.run()
+        if walk.fault is not None:
+            self.findings.append(walk.fault)
+        return walk
 
     def _drop(self, segments: list[Segment]) -> None:
         """Highest first, so that a crash in between leaves no hole."""
@@ -209,9 +229,10 @@ class _Opening:
             pass
         # A clean stop promised good bytes. Believe the bytes, not the promise.
         self._rebuild_producers(segment.base_offset)
-        walk = _SegmentRecovery(self, segment, segment.base_offset)
-        walk.run()
-        self.findings.append(walk.fault or f"{segment} was recovered")
+        walk = self._walk(segment, segment.base_offset, None)
+        walk.cut()
+        if walk.fault is None:
+            self.findings.append(f"{segment}: its index was rebuilt")
         return walk.next_offset
 
     def settle_start(self, log_end_offset: int) -> None:
@@ -240,53 +261,3 @@ class _Opening:
             self.now_ms,
             self.producer_id_expiration_ms,
         )
-
-
-class _SegmentRecovery:
-    """Reads one segment through, rebuilds everything derived from it, cuts it where it stops being valid."""
-
-    def __init__(self, opening: _Opening, segment: Segment, recovery_point: int) -> None:
-        self.opening = opening
-        self.segment = segment
-        self.recovery_point = recovery_point
-        self.next_offset = segment.base_offset
-        self.has_gaps = False
-        self.fault: str | None = None
-
-    def run(self) -> None:
-        segment = self.segment
-        segment.reset_indexes()
-        valid_bytes = 0
-        try:
-            for position, batch in segment.batches():
-                self._take(position, batch)
-                valid_bytes = position + len(batch)
-        except CorruptData as error:
-            self.fault = f"{segment}: {error}"
-        if valid_bytes < segment.size_bytes:
-            cut = segment.size_bytes - valid_bytes
-            self.fault = f"{self.fault or f'{segment}: a batch is cut short'}; cut {cut} bytes at {valid_bytes}"
-            segment.truncate_file(valid_bytes)
-        segment.finish()
-
-    def _take(self, position: int, batch: memoryview) -> None:
-        head = self._verified(batch)
-        if head.base_offset < self.next_offset or not self.segment.fits_offset(head.last_offset):
-            raise CorruptData(f"offset {head.base_offset} at position {position} is out of order")
-        self.has_gaps = self.has_gaps or head.base_offset > self.next_offset
-        self.segment.note_batches(position, [(head.size_bytes, head.last_offset, head.max_timestamp)])
-        self.opening._assign_epoch(head)
-        completed = replay.replay_batch(self.opening.producers, head, batch)
-        if completed is not None:
-            replay.note_completed(self.segment, self.opening.producers, completed)
-        self.next_offset = head.next_offset
-
-    def _verified(self, batch: memoryview) -> BatchHead:
-        try:
-            return verified_head_of(batch)
-        except CorruptData as error:
-            head = head_of(batch)
-            if head.last_offset >= self.recovery_point or head.last_offset_delta < 0:
-                raise
-            self.opening.findings.append(f"{self.segment}: {error}; kept, for it was flushed")
-            return head

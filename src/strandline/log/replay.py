@@ -7,6 +7,7 @@ from strandline.log.producer_snapshots import ProducerSnapshots
 from strandline.log.producer_state import CompletedTransaction, ProducerState
 from strandline.log.segment import Segment
 from strandline.log.segments import Segments
+from strandline.model.failures import CorruptData
 from strandline.records.batch import BatchHead, Buffer
 from strandline.records.control import read_marker
 
@@ -58,7 +59,12 @@ def rebuild_producers(
     )
     start = max(producers.map_end_offset, log_start_offset)
     for segment in segments.from_offset(start):
-        _replay_segment(segment, producers, start, end_offset)
+        if segment.base_offset >= end_offset:
+            break
+        try:
+            _replay_segment(segment, producers, start, end_offset)
+        except CorruptData:
+            continue  # rot in what was synced: what cannot be read cannot be known
     producers.map_end_offset = end_offset
 
 

@@ -279,8 +279,12 @@ class Segment:
 
     def end(self) -> tuple[int, int]:
         """The next offset and the position where the last whole batch ends: a scan from the last index entry."""
-        next_offset, position = self.offset_index.lookup(self.offset_index.last_offset)
+        entry_offset, position = self.offset_index.lookup(self.offset_index.last_offset)
+        next_offset = self.base_offset
         for at, head in self.heads(position):
+            is_first_found = position and next_offset == self.base_offset
+            if head.base_offset < next_offset or (is_first_found and head.last_offset != entry_offset):
+                raise CorruptData(f"offset {head.base_offset} at position {at} is out of order")
             next_offset, position = head.next_offset, at + head.size_bytes
         return next_offset, position
 
