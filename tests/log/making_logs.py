@@ -8,6 +8,7 @@ from typing import Any
 
 from strandline.log.filesystem import FileSystem, RealFileSystem, read_whole
 from strandline.log.log import Appended, Log
+from strandline.log.producer_entry import CachedBatch
 from strandline.log.recovery import open_log
 from strandline.model.failures import ErrorCode, Refused
 from strandline.model.partitions import TopicPartition
@@ -35,6 +36,8 @@ def make_log(
     """A log in a real folder, or on a disk in memory where only a name is given. Options are opening's or settings."""
     if filesystem is None:
         filesystem = RealFileSystem() if isinstance(directory, Path) else SimulatedDisk()
+    if isinstance(filesystem, SimulatedDisk):
+        options.setdefault("segment_index_bytes", 12_000)  # holes in files cost nothing on a real disk only
     opening = {name: options.pop(name) for name in OPENING if name in options}
     return open_log(filesystem, str(directory), partition, LogSettings(**options), now_ms=now_ms, **opening)
 
@@ -131,7 +134,7 @@ def files_of(log: Log) -> dict[str, bytes]:
     return {name: read_whole(filesystem, f"{directory}/{name}") for name in filesystem.names(directory)}
 
 
-def producers_of(log: Log) -> dict[int, tuple[object, ...]]:
+def producers_of(log: Log) -> dict[int, tuple[int, tuple[CachedBatch, ...], int | None, int, int]]:
     return {
         entry.producer_id: (
             entry.producer_epoch,

@@ -97,6 +97,7 @@ class Log:
         self._latest_epoch = -1 if epochs.latest_epoch is None else epochs.latest_epoch
         self._has_new_names = has_new_names  # whether the folder has names that are not synced
         self._unflushed_snapshots: list[str] = []
+        self._flushing: list[FlushWork] = []
         self._pending = _Pending()
         self._admission = Admission(settings)
         segments.active.roll_jitter_ms = self.roll_jitter_ms(segments.active.base_offset)
@@ -128,6 +129,7 @@ class Log:
     def _append_one(self, batch: Buffer, leader_epoch: int, now_ms: int, from_client: bool) -> Appended:
         batch, head = self._admission.admit(batch, now_ms, from_client)
         base_offset = self.log_end_offset
+        last_offset = base_offset + head.last_offset_delta
         completed: CompletedTransaction | None = None
         if head.producer_id >= 0:
             duplicate = self.producers.find_duplicate(head) if from_client else None
@@ -138,7 +140,6 @@ class Log:
                     duplicate.timestamp if head.is_log_append_time else NO_TIMESTAMP,
                     is_duplicate=True,
                 )
-        last_offset = base_offset + head.last_offset_delta
         self._make_room(len(batch), base_offset, last_offset, head.max_timestamp, now_ms)
         if head.producer_id >= 0:
             completed = self.producers.accept(
@@ -176,13 +177,12 @@ class Log:
             raise CorruptData(f"batch at offset {head.base_offset} below the log end {self.log_end_offset}")
         self._make_room(len(batch), head.base_offset, head.last_offset, head.max_timestamp, now_ms)
         completed: CompletedTransaction | None = None
-        marker = read_marker(batch) if head.producer_id >= 0 and head.is_control else None
         if head.producer_id >= 0:
             completed = self.producers.accept(
                 head,
                 base_offset=head.base_offset,
                 from_client=False,
-                marker=marker,
+                marker=read_marker(batch) if head.is_control else None,
             )
         epoch = head.leader_epoch if head.magic >= MAGIC_V2 else -1
         self._take_in(batch, head.base_offset, head.last_offset, head.max_timestamp, epoch)
@@ -192,8 +192,11 @@ class Log:
     def _make_room(self, size: int, base_offset: int, last_offset: int, max_timestamp: int, now_ms: int) -> None:
         """Roll where a batch does not belong into the active segment: before producers hear of it, or the snapshot
         taken there would know a batch that comes after it."""
-        size += self._pending.size_bytes
-        if self.segments.active.should_roll(size, last_offset, max_timestamp, now_ms):
+        active, pending_bytes = self.segments.active, self._pending.size_bytes
+        if pending_bytes and active.size_bytes == 0:
+            self._write_pending()  # its first batch starts the clock for the others
+            pending_bytes = 0
+        if active.should_roll(pending_bytes + size, last_offset, max_timestamp, now_ms):
             self._write_pending()
             self.roll(now_ms, at_offset=self._roll_offset(base_offset, last_offset))
 
@@ -288,10 +291,12 @@ class Log:
         directory = self.directory if self._has_new_names else None
         self._has_new_names = False
         snapshots, self._unflushed_snapshots = self._unflushed_snapshots, []
-        return FlushWork(self.filesystem, directory, segments, snapshots, target)
+        work = FlushWork(self.filesystem, directory, segments, snapshots, target)
+        self._flushing.append(work)
+        return work
 
     def end_flush(self, work: FlushWork, now_ms: int) -> None:
-        # A truncation while the work ran may have taken the end below what was synced (KAFKA-10101).
+        self._flushing.remove(work)
         self.recovery_point = max(self.recovery_point, min(work.up_to_offset, self.log_end_offset))
         self.last_flush_ms = now_ms
 
@@ -389,6 +394,9 @@ class Log:
 
     def _lower_offsets(self, offset: int) -> None:
         """Checkpoints that promise more than the log will hold must be rewritten before it is cut."""
+        for work in self._flushing:
+            # What comes to these offsets next are other bytes, which that work will not have synced (KAFKA-10101).
+            work.up_to_offset = min(work.up_to_offset, offset)
         if offset < max(self.recovery_point, self.log_start_offset):
             self.recovery_point = min(self.recovery_point, offset)
             self.log_start_offset = min(self.log_start_offset, offset)
