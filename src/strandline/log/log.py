@@ -318,7 +318,28 @@ class Log:
         return lookup.find_max_timestamp(self.segments, self.log_start_offset)
 
     def aborted_transactions(self, fetch_offset: int, upper_bound_offset: int) -> list[AbortedTransaction]:
-        return lookup.aborted_transactions(self.segments, fetch_offset, upper_bound_offset)
+        """A damaged index is found here, and rebuilt."""
+        while True:
+            try:
+                return lookup.aborted_transactions(self.segments, fetch_offset, upper_bound_offset)
+            except CorruptData:
+                for segment in self.segments.from_offset(fetch_offset):
+                    self.require_aborted_index(segment)
+            except OSError as error:
+                raise self.failed(error) from error
+
+    def require_aborted_index(self, segment: Segment) -> None:
+        try:
+            segment.check_aborted_index()
+        except CorruptData:
+            replay.rebuild_aborted(
+                segment,
+                self.segments,
+                self.snapshots,
+                self.log_start_offset,
+                self.last_flush_ms,
+                self.producer_id_expiration_ms,
+            )
 
     @property
     def size_bytes(self) -> int:
@@ -366,6 +387,7 @@ class Log:
         self.segments.replace(gone, ())
         for segment in reversed(gone):
             self.deletions.schedule(segment, now_ms + self.settings.file_delete_delay_ms)
+        self.require_aborted_index(kept)
         kept.truncate_to(offset)
         self.log_end_offset = offset
         self.snapshots.remove_above(offset)

@@ -68,6 +68,7 @@ def open_log(
     opening.settle_start(log_end_offset)
     opening.settle_epochs(log_end_offset)
     opening.settle_producers(log_end_offset)
+    opening.settle_aborted()
     for segment in opening.segments.all():
         segment.forget()  # opened again when used: a broker has many partitions, and few of them are busy
     return Log(
@@ -98,6 +99,7 @@ class _Opening:
     now_ms: int
     producer_id_expiration_ms: int
     is_fresh: bool = False  # whether a segment was created
+    has_unsaved_epochs: bool = False
     segments: Segments = field(init=False)
     epochs: LeaderEpochs = field(default_factory=LeaderEpochs)
     producers: ProducerState = field(default_factory=ProducerState)
@@ -135,12 +137,18 @@ class _Opening:
 
     def load_epochs(self) -> None:
         path = f"{self.directory}/{names.LEADER_EPOCH_CHECKPOINT}"
+        fault = "it has no entries"
         try:
             self.epochs = LeaderEpochs.from_entries(checkpoints.read_leader_epochs(self.filesystem, path))
         except CorruptData as error:
-            self.findings.append(f"{names.LEADER_EPOCH_CHECKPOINT}: {error}; rebuilt from the log")
-            for segment in self.segments.all():
-                self._assign_epochs_of(segment)
+            fault = str(error)
+        if self.epochs.latest_epoch is not None:
+            return
+        for segment in self.segments.all():
+            self._assign_epochs_of(segment)
+        if self.epochs.latest_epoch is not None:
+            self.findings.append(f"{names.LEADER_EPOCH_CHECKPOINT}: {fault}; rebuilt from the log")
+            self.has_unsaved_epochs = True
 
     def _assign_epochs_of(self, segment: Segment) -> None:
         try:
@@ -244,12 +252,29 @@ class _Opening:
         self.epochs.truncate_from_end(log_end_offset)
         self.epochs.truncate_from_start(self.log_start_offset)
         path = f"{self.directory}/{names.LEADER_EPOCH_CHECKPOINT}"
-        if self.epochs.entries() != before or not self.filesystem.exists(path):
+        if self.has_unsaved_epochs or self.epochs.entries() != before or not self.filesystem.exists(path):
             checkpoints.write_leader_epochs(self.filesystem, path, self.epochs.entries())
 
     def settle_producers(self, log_end_offset: int) -> None:
+        self.snapshots.remove_above(log_end_offset)
         self.snapshots.remove_strays(self.segments.base_offsets)
         self._rebuild_producers(log_end_offset)
+
+    def settle_aborted(self) -> None:
+        """Only where appends will go: the others are looked at when they are used."""
+        active = self.segments.active
+        try:
+            active.check_aborted_index()
+        except CorruptData as error:
+            self.findings.append(f"{error} Rebuilt.")
+            replay.rebuild_aborted(
+                active,
+                self.segments,
+                self.snapshots,
+                self.log_start_offset,
+                self.now_ms,
+                self.producer_id_expiration_ms,
+            )
 
     def _rebuild_producers(self, end_offset: int) -> None:
         replay.rebuild_producers(

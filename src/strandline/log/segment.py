@@ -236,8 +236,19 @@ class Segment:
     @property
     def max_timestamp(self) -> int:
         if self._max_timestamp is None:
+            if not self._is_last_time_entry_true():
+                self.rebuild_indexes()
             self._max_timestamp, self.offset_of_max_timestamp = self.time_index.last_entry
         return self._max_timestamp
+
+    def _is_last_time_entry_true(self) -> bool:
+        """As far as can be told from the batch it names and from those behind the last index entry."""
+        entry = self.time_index.last_entry
+        _, position = self.offset_index.lookup(self.offset_index.last_offset)
+        try:
+            return self._is_true(entry) and all(head.max_timestamp <= entry[0] for _, head in self.heads(position))
+        except CorruptData:
+            return False
 
     def largest_timestamp_or_modified_ms(self) -> int:
         """What time-based retention judges by (SPEC C2)."""
@@ -250,6 +261,8 @@ class Segment:
         entry_offset, position = self.offset_index.lookup(offset)
         expected = range(self.base_offset, entry_offset + 1) if position else None
         try:
+            if not 0 <= position <= self.size_bytes:
+                raise CorruptData(f"an index entry points at position {position}")
             return find_batch(self.file, position, self.size_bytes, offset, expected=expected)
         except CorruptData:
             self.rebuild_indexes()
@@ -274,15 +287,41 @@ class Segment:
 
     def find_by_timestamp(self, timestamp: int, from_offset: int) -> tuple[int, int, int] | None:
         """(timestamp, offset, leader epoch) of the first record at or after both bounds, looked up inside batches."""
-        _, entry_offset = self.time_index.lookup(timestamp)
-        _, position = self.offset_index.lookup(max(entry_offset, from_offset))
-        for at, head in self.heads(position):
+        entry = self.time_index.lookup(timestamp)
+        if not self._is_true(entry):
+            self.rebuild_indexes()
+            entry = self.time_index.lookup(timestamp)
+        found = self.position_of(max(entry[1], from_offset))
+        for at, head in self.heads(found[0]) if found else ():
             if head.max_timestamp < timestamp or head.last_offset < from_offset:
                 continue
             for record in read_records(self.file.read(at, head.size_bytes)):
                 if record.timestamp >= timestamp and record.offset >= from_offset:
                     return record.timestamp, record.offset, head.leader_epoch
         return None
+
+    def check_aborted_index(self) -> None:
+        """`CorruptData` where it names a transaction that did not end here. It is looked at once."""
+        if self.aborted.is_checked:
+            return
+        self.aborted.sanity_check()
+        for aborted in self.aborted.all():
+            found = self.position_of(aborted.last_offset)
+            head = next(self.heads(found[0]), (0, None))[1] if found else None
+            if head is None or (head.base_offset, head.producer_id) != (aborted.last_offset, aborted.producer_id):
+                raise CorruptData(f"{self.aborted.path}: no marker of producer {aborted.producer_id} is where it says.")
+        self.aborted.is_checked = True
+
+    def _is_true(self, entry: tuple[int, int]) -> bool:
+        """Whether a time index entry is what the log says: a batch with that timestamp holds that offset."""
+        timestamp, offset = entry
+        if timestamp < 0:
+            return True
+        found = self.position_of(offset)
+        if found is None:
+            return False
+        _, head = next(self.heads(found[0]))
+        return head.base_offset <= offset and head.max_timestamp == timestamp
 
     # Changing shape.
 
@@ -315,11 +354,15 @@ class Segment:
         self.clear_indexes()
         try:
             for position, head in self.heads():
+                if not self.fits_offset(head.last_offset):
+                    break
                 self.note_batches(position, [(head.size_bytes, head.last_offset, head.max_timestamp)])
         except CorruptData:
             pass  # a look-up beyond this point will meet the same bytes and say so
         if not was_preallocated:
             self.finish()
+            self.offset_index.sync()  # no flush will come by here again, and a clean stop vouches for them
+            self.time_index.sync()
 
     def reset_indexes(self) -> None:
         """All three indexes empty and ready to be filled again by a walk over the file."""
