@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections import deque
 
-from strandline.log import names
 from strandline.log.filesystem import FileSystem
 from strandline.log.segment import Segment
 
@@ -26,8 +25,8 @@ class Deletions:
         return len(self._due)
 
     def schedule(self, segment: Segment, due_ms: int) -> None:
-        """Rename now, unlink later. The segment must already be out of the segment list."""
-        segment.change_suffix(names.DELETED)
+        """Rename now and durably, unlink later. The segment must already be out of the segment list."""
+        segment.retire()
         self._due.append((due_ms, segment))
 
     def remove_due(self, now_ms: int) -> int:

@@ -97,6 +97,7 @@ class Log:
         self._latest_epoch = -1 if epochs.latest_epoch is None else epochs.latest_epoch
         self._has_new_names = has_new_names  # whether the folder has names that are not synced
         self._unflushed_snapshots: list[str] = []
+        self._running_flushes: list[FlushWork] = []
         self._pending = _Pending()
         self._admission = Admission(settings)
         check(log_start_offset <= log_end_offset, "log start offset beyond log end offset")
@@ -280,10 +281,12 @@ class Log:
         directory = self.directory if self._has_new_names else None
         self._has_new_names = False
         snapshots, self._unflushed_snapshots = self._unflushed_snapshots, []
-        return FlushWork(self.filesystem, directory, segments, snapshots, target)
+        work = FlushWork(self.filesystem, directory, segments, snapshots, target)
+        self._running_flushes.append(work)
+        return work
 
     def end_flush(self, work: FlushWork, now_ms: int) -> None:
-        # A truncation while the work ran may have taken the end below what was synced (KAFKA-10101).
+        self._running_flushes.remove(work)
         self.recovery_point = max(self.recovery_point, min(work.up_to_offset, self.log_end_offset))
         self.last_flush_ms = now_ms
 
@@ -378,17 +381,20 @@ class Log:
         return True
 
     def _truncate_to(self, offset: int, now_ms: int) -> None:
+        kept = self.segments.holding(offset)
+        offset = kept.batch_start(offset)
         self._lower_offsets(offset)
         # Epochs before bytes: an epoch that begins beyond the end of the log after a crash would be a lie.
         if self.epochs.truncate_from_end(offset):
             self.save_epochs()
-        gone = [segment for segment in self.segments.all() if segment.base_offset > offset]
-        kept = self.segments.holding(offset)
+        gone = [segment for segment in self.segments.all() if segment.base_offset > kept.base_offset]
         self.segments.replace(gone, ())
+        # Highest first, each durably: what is left of them must not continue the records that come in their place.
         for segment in reversed(gone):
             self.deletions.schedule(segment, now_ms + self.settings.file_delete_delay_ms)
         self.require_aborted_index(kept)
         kept.truncate_to(offset)
+        kept.file.sync()  # or old records come back, with the epoch of those written in their place (KIP-101)
         self.log_end_offset = offset
         self.snapshots.remove_above(offset)
         replay.rebuild_producers(
@@ -403,6 +409,8 @@ class Log:
 
     def _lower_offsets(self, offset: int) -> None:
         """Checkpoints that promise more than the log will hold must be rewritten before it is cut."""
+        for work in self._running_flushes:  # what they sync is not what will be there (KAFKA-10101)
+            work.up_to_offset = min(work.up_to_offset, offset)
         if offset < max(self.recovery_point, self.log_start_offset):
             self.recovery_point = min(self.recovery_point, offset)
             self.log_start_offset = min(self.log_start_offset, offset)
@@ -412,17 +420,16 @@ class Log:
         """Empty the log; the next record gets `offset`. A follower whose leader has no older data does this."""
         self.check_usable()
         try:
-            self._lower_offsets(offset)
-            gone = self.segments.all()
-            for segment in reversed(gone):
-                self.deletions.schedule(segment, now_ms + self.settings.file_delete_delay_ms)
-            self.filesystem.sync_directory(self.directory)  # or a crash could leave old data below the new start
-            fresh = Segment.create(self.filesystem, self.directory, offset, self.settings, now_ms=now_ms)
-            self.segments.replace(gone, [fresh])
-            self._has_new_names = True
+            self._lower_offsets(min(offset, self.segments.first.base_offset))
             self.epochs.clear()
             self.save_epochs()
             self.snapshots.remove_all()
+            gone = self.segments.all()
+            for segment in reversed(gone):
+                self.deletions.schedule(segment, now_ms + self.settings.file_delete_delay_ms)
+            fresh = Segment.create(self.filesystem, self.directory, offset, self.settings, now_ms=now_ms)
+            self.segments.replace(gone, [fresh])
+            self._has_new_names = True
             self.producers.truncate_fully_and_start_at(offset)
         except OSError as error:
             raise self.failed(error) from error
@@ -450,10 +457,9 @@ class Log:
         try:
             if self.segments.active in segments:
                 self.roll(now_ms)
+            self._flush_snapshots()
             self.segments.replace(segments, ())
-            for count, segment in enumerate(segments):
-                if count:  # oldest first, also after a crash: a hole in the middle would be worse than no deletion
-                    self.filesystem.sync_directory(self.directory)
+            for segment in segments:  # oldest first, also after a crash: a hole would be worse than no deletion
                 self.deletions.schedule(segment, now_ms + self.settings.file_delete_delay_ms)
                 self.snapshots.remove(segment.base_offset)
         except OSError as error:
@@ -461,6 +467,12 @@ class Log:
         self.log_start_offset = max(self.log_start_offset, self.segments.first.base_offset)
         if self.epochs.truncate_from_start(self.log_start_offset):
             self.save_epochs()
+
+    def _flush_snapshots(self) -> None:
+        """Once the records are gone, a snapshot is all that is known of their producers."""
+        if self._unflushed_snapshots:
+            FlushWork(self.filesystem, self.directory, [], self._unflushed_snapshots, 0).run()
+            self._unflushed_snapshots = []
 
     # Life.
 

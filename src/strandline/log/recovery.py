@@ -249,8 +249,8 @@ class _Opening:
 
     def settle_epochs(self, log_end_offset: int) -> None:
         before = self.epochs.entries()
-        self.epochs.truncate_from_end(log_end_offset)
         self.epochs.truncate_from_start(self.log_start_offset)
+        self.epochs.truncate_from_end(log_end_offset)
         path = f"{self.directory}/{names.LEADER_EPOCH_CHECKPOINT}"
         if self.has_unsaved_epochs or self.epochs.entries() != before or not self.filesystem.exists(path):
             checkpoints.write_leader_epochs(self.filesystem, path, self.epochs.entries())

@@ -323,6 +323,12 @@ class Segment:
         _, head = next(self.heads(found[0]))
         return head.base_offset <= offset and head.max_timestamp == timestamp
 
+    def batch_start(self, offset: int) -> int:
+        """The base offset of the batch that holds `offset`; the offset itself where none does."""
+        found = self.position_of(offset)
+        head = next(self.heads(found[0]), None) if found else None
+        return min(offset, head[1].base_offset) if head else offset
+
     # Changing shape.
 
     def truncate_to(self, offset: int) -> int:
@@ -411,6 +417,19 @@ class Segment:
             if self._filesystem.exists(old):
                 self._filesystem.rename(old, old.removesuffix(self.suffix) + suffix)
         self.suffix = suffix
+        self._tell_moved()
+
+    def retire(self) -> None:
+        """Rename to `.deleted`. The `.log` file goes first and for good: a crash must not leave it without its index
+        of aborted transactions, which nobody would miss; the other way round they are found to belong to nothing."""
+        path = self.path(names.LOG)
+        self._filesystem.rename(path, path + names.DELETED)
+        self._filesystem.sync_directory(self.directory)
+        for kind in names.INDEX_SUFFIXES:
+            path = self.path(kind)
+            if self._filesystem.exists(path):
+                self._filesystem.rename(path, path + names.DELETED)
+        self.suffix = names.DELETED
         self._tell_moved()
 
     def moved(self, directory: str) -> None:
