@@ -125,9 +125,7 @@ def _from(batches: list[KnownBatch], offset: int) -> list[KnownBatch]:
 def oracle_of(disk: SimulatedDisk, log: Log) -> CrashOracle:
     """Of a log that is durable to its end."""
     batches = [
-        batch
-        for name, data in sorted(_logs(disk).items())
-        for batch in read_valid_batches(int(name[:20]), data)
+        batch for name, data in sorted(_logs(disk).items()) for batch in read_valid_batches(int(name[:20]), data)
     ]
     content = known(batches)
     return CrashOracle([content], list(content), log.recovery_point, log.log_start_offset, log.log_start_offset)

@@ -207,9 +207,7 @@ def test_a_killed_process_loses_nothing_it_appended() -> None:
     disk = SimulatedDisk()
     log = open_sample(disk)
     for number, step in enumerate(STEPS):
-        log.append(
-            [bytearray(step.batch)], leader_epoch=step.leader_epoch, now_ms=NOW_MS, from_client=step.from_client
-        )
+        log.append([bytearray(step.batch)], leader_epoch=step.leader_epoch, now_ms=NOW_MS, from_client=step.from_client)
         again = open_sample(disk.kill())
         assert again.log_end_offset == log.log_end_offset, number
         assert again.epochs.entries() == log.epochs.entries()

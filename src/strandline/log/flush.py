@@ -23,14 +23,14 @@ class FlushWork:
         filesystem: FileSystem,
         directory: str | None,
         segments: list[Segment],
-        snapshots: list[str],
+        paths: list[str],
         up_to_offset: int,
     ) -> None:
         self._filesystem = filesystem
         self._directory = directory  # None when no name in it is new
         self._files: list[File] = [segment.file for segment in segments]
         self._paths = [segment.path(kind) for segment in segments for kind in names.INDEX_SUFFIXES]
-        self._paths += snapshots
+        self._paths += paths
         self.up_to_offset = up_to_offset  # a truncation meanwhile lowers it
 
     def run(self) -> None:

@@ -96,7 +96,7 @@ class Log:
         self.offsets_lowered: Callable[[], None] = _nothing  # the log directory writes its checkpoints here
         self._latest_epoch = -1 if epochs.latest_epoch is None else epochs.latest_epoch
         self._has_new_names = has_new_names  # whether the folder has names that are not synced
-        self._unflushed_snapshots: list[str] = []
+        self._unflushed_paths: list[str] = []  # small files of segments that may all lie below the recovery point
         self._running_flushes: list[FlushWork] = []
         self._pending = _Pending()
         self._admission = Admission(settings)
@@ -238,13 +238,15 @@ class Log:
 
     def _roll(self, base_offset: int, now_ms: int) -> Segment:
         # At most one segment's name may be in doubt after a crash: two would allow a hole between them.
-        if self._has_new_names:
+        if self._has_new_names or self._running_flushes:
             self.filesystem.sync_directory(self.directory)
-        self.segments.active.finish()
+        active = self.segments.active
+        active.finish()
+        self._unflushed_paths += [active.path(kind) for kind in names.INDEX_SUFFIXES]
         self.producers.map_end_offset = base_offset
         snapshot = self.snapshots.take(self.producers, durable=False)
         if snapshot is not None:
-            self._unflushed_snapshots.append(snapshot)
+            self._unflushed_paths.append(snapshot)
         segment = Segment.create(
             self.filesystem,
             self.directory,
@@ -280,8 +282,8 @@ class Log:
         ]
         directory = self.directory if self._has_new_names else None
         self._has_new_names = False
-        snapshots, self._unflushed_snapshots = self._unflushed_snapshots, []
-        work = FlushWork(self.filesystem, directory, segments, snapshots, target)
+        paths, self._unflushed_paths = self._unflushed_paths, []
+        work = FlushWork(self.filesystem, directory, segments, paths, target)
         self._running_flushes.append(work)
         return work
 
@@ -457,7 +459,7 @@ class Log:
         try:
             if self.segments.active in segments:
                 self.roll(now_ms)
-            self._flush_snapshots()
+            self._flush_small_files()
             self.segments.replace(segments, ())
             for segment in segments:  # oldest first, also after a crash: a hole would be worse than no deletion
                 self.deletions.schedule(segment, now_ms + self.settings.file_delete_delay_ms)
@@ -468,11 +470,11 @@ class Log:
         if self.epochs.truncate_from_start(self.log_start_offset):
             self.save_epochs()
 
-    def _flush_snapshots(self) -> None:
+    def _flush_small_files(self) -> None:
         """Once the records are gone, a snapshot is all that is known of their producers."""
-        if self._unflushed_snapshots:
-            FlushWork(self.filesystem, self.directory, [], self._unflushed_snapshots, 0).run()
-            self._unflushed_snapshots = []
+        if self._unflushed_paths:
+            FlushWork(self.filesystem, self.directory, [], self._unflushed_paths, 0).run()
+            self._unflushed_paths = []
 
     # Life.
 
