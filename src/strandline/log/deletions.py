@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections import deque
 
+from strandline.log import names
 from strandline.log.filesystem import FileSystem
 from strandline.log.segment import Segment
 
@@ -26,7 +27,7 @@ class Deletions:
 
     def schedule(self, segment: Segment, due_ms: int) -> None:
         """Rename now and durably, unlink later. The segment must already be out of the segment list."""
-        segment.retire()
+        segment.change_suffix(names.DELETED)
         self._due.append((due_ms, segment))
 
     def remove_due(self, now_ms: int) -> int:

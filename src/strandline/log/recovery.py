@@ -29,6 +29,7 @@ from strandline.log.producer_state import ProducerState
 from strandline.log.segment import Segment
 from strandline.log.segment_recovery import SegmentRecovery
 from strandline.log.segments import Segments
+from strandline.log.splitting import split_overflowed
 from strandline.model.failures import CorruptData
 from strandline.model.partitions import TopicPartition
 from strandline.model.settings import DAY_MS, LogSettings
@@ -129,6 +130,7 @@ class _Opening:
             elif suffix in names.INDEX_SUFFIXES and names.offset_name(offset, names.LOG) not in sizes:
                 self.findings.append(f"removed {name}: its segment is gone")
                 self.filesystem.remove(f"{self.directory}/{name}")
+        found = split_overflowed(self.filesystem, found, self.findings)
         self.segments = Segments(found or [self._fresh(self.log_start_offset)])
 
     def _fresh(self, base_offset: int) -> Segment:

@@ -405,32 +405,40 @@ class Segment:
         self.time_index.trim()
         self.is_preallocated = False
 
+    def sync(self) -> None:
+        """All files of a segment that is not in a log yet; `flush` does it for those that are."""
+        self.file.sync()
+        self.offset_index.sync()
+        self.time_index.sync()
+        self.aborted.sync()
+
     def truncate_file(self, size_bytes: int) -> None:
         """Cut the `.log` file only: recovery rebuilds the rest."""
         self.file.truncate(size_bytes)
         self.size_bytes = size_bytes
 
     def change_suffix(self, suffix: str) -> None:
-        """Rename all files of the segment; the `.log` file last, since recovery goes by it (KAFKA-6264)."""
-        for kind in reversed(names.SEGMENT_SUFFIXES):
-            old = self.path(kind)
-            if self._filesystem.exists(old):
-                self._filesystem.rename(old, old.removesuffix(self.suffix) + suffix)
+        """Rename all files of the segment, its `.log` file first or last, since recovery goes by it (KAFKA-6264).
+
+        Last when it becomes `.swap`: then all is ready to take its place. First, and durably, when it takes its place or
+        leaves it: indexes without a `.log` file are seen to wait for it or to belong to nothing, while a `.log` file
+        without its index of aborted transactions is not seen to miss one.
+        """
+        if suffix == names.SWAP:
+            self._rename(names.INDEX_SUFFIXES, suffix)
+            self._rename((names.LOG,), suffix)
+        else:
+            self._rename((names.LOG,), suffix)
+            self._filesystem.sync_directory(self.directory)
+            self._rename(names.INDEX_SUFFIXES, suffix)
         self.suffix = suffix
         self._tell_moved()
 
-    def retire(self) -> None:
-        """Rename to `.deleted`. The `.log` file goes first and for good: a crash must not leave it without its index
-        of aborted transactions, which nobody would miss; the other way round they are found to belong to nothing."""
-        path = self.path(names.LOG)
-        self._filesystem.rename(path, path + names.DELETED)
-        self._filesystem.sync_directory(self.directory)
-        for kind in names.INDEX_SUFFIXES:
-            path = self.path(kind)
-            if self._filesystem.exists(path):
-                self._filesystem.rename(path, path + names.DELETED)
-        self.suffix = names.DELETED
-        self._tell_moved()
+    def _rename(self, kinds: Sequence[str], suffix: str) -> None:
+        for kind in kinds:
+            old = self.path(kind)
+            if self._filesystem.exists(old):
+                self._filesystem.rename(old, old.removesuffix(self.suffix) + suffix)
 
     def moved(self, directory: str) -> None:
         self.directory = directory
