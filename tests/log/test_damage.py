@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from random import Random
 
 import pytest
-from tests.log.dumb_log import StoredBatch, read_valid_batches
-from tests.log.log_checks import assert_derived, stored_batches
+from tests.log.dumb_log import StoredBatch, epochs_of, producers_and_aborted_of, read_valid_batches
+from tests.log.log_checks import assert_derived, assert_lookups, producers_of, stored_batches
 from tests.log.sample_log import (
     FOLDER,
     Image,
@@ -21,6 +21,7 @@ from tests.log.sample_log import (
     files_in,
     open_sample,
     plain,
+    without,
     write_sample,
 )
 
@@ -231,3 +232,61 @@ def test_what_hangs_on_behind_the_last_batch_is_cut(tail: bytes, is_clean: bool)
     log, disk, findings = reopened(image | {TAIL: image[TAIL] + tail}, BATCHES, is_clean=is_clean)
     assert findings
     assert_goes_on(log, disk, BATCHES)
+
+
+def _damages(data: bytes) -> Iterator[tuple[str, bytes | None]]:
+    random = Random(len(data))
+    yield "removed", None
+    yield "emptied", b""
+    yield "one byte short", data[:-1]
+    yield "cut in half", data[: len(data) // 2]
+    yield "zeros", bytes(len(data))
+    yield "preallocated zeros", data + bytes(240)
+    yield "garbage", random.randbytes(len(data))
+    yield "garbage behind", data + random.randbytes(24)
+    for number in range(4):
+        yield f"garbage inside {number}", _overwritten(data, random)
+
+
+def _overwritten(data: bytes, random: Random) -> bytes:
+    at = random.randrange(len(data))
+    return data[:at] + random.randbytes(4) + data[at + 4 :]
+
+
+def _is_hidden(name: str, what: str, damaged: bytes | None) -> bool:
+    """Damage that leaves a file a sound one of its kind: an index of aborted transactions may be short, or not be."""
+    if name.endswith(".txnindex"):
+        return what in ("removed", "emptied") or (
+            damaged is not None and len(damaged) % 34 == 0 and what == "cut in half"
+        )
+    return False
+
+
+DERIVED_NAMES = [name for name in CLEAN if not name.endswith(".log")]
+
+
+@pytest.mark.parametrize("name", DERIVED_NAMES)
+@pytest.mark.parametrize("recovery_point", [0, TAIL_BASE, END, None])
+def test_a_damaged_derived_file_is_found_and_made_again(name: str, recovery_point: int | None) -> None:
+    """KAFKA-5747, RP#10118, liftbridge#440: each index, snapshot and the epochs, removed, cut, zeroed, overwritten;
+    after a crash with any recovery point, and with the clean marker set (None)."""
+    image = CLEAN if recovery_point is None else CRASHED
+    for what, damaged in _damages(image.get(name, b"no such file")):
+        if recovery_point != 0 and _is_hidden(name, what, damaged):
+            continue
+        changed = without(image, name) if damaged is None else image | {name: damaged}
+        disk, findings = disk_with(changed), list[str]()
+        log = open_sample(disk, recovery_point=recovery_point or 0, is_clean=recovery_point is None, findings=findings)
+        try:
+            assert_lookups(log, BATCHES)
+            found = log.aborted_transactions(0, END)
+            producers, aborted = producers_and_aborted_of(BATCHES)
+            assert list(map(tuple, found)) == [each[1:] for each in aborted]
+            assert producers_of(log) == producers
+            assert list(map(tuple, log.epochs.entries())) == epochs_of(BATCHES)
+            assert log.log_end_offset == END
+            assert append(log, Step(plain(170), 9)).base_offset == END
+            assert log.read(END, 1).length > 0
+        except BaseException as error:
+            error.add_note(f"{name} {what}, {findings}")
+            raise

@@ -235,6 +235,18 @@ def read_whole(filesystem: FileSystem, path: str) -> bytes:
         file.close()
 
 
+def make_directories_durably(filesystem: FileSystem, path: str) -> None:
+    """Every folder on the way that was not there gets a name that survives."""
+    missing: list[str] = []
+    folder = path.rstrip("/")
+    while folder and not filesystem.exists(folder):
+        missing.append(folder)
+        folder = os.path.dirname(folder)
+    filesystem.make_directories(path)
+    for folder in missing:
+        filesystem.sync_directory(os.path.dirname(folder) or ("/" if path.startswith("/") else "."))
+
+
 def replace_durably(filesystem: FileSystem, path: str, data: Buffer) -> None:
     """Rewrite a small file so that a crash leaves the old bytes or the new, never a mixture (KAFKA-9892, 15312)."""
     replace(filesystem, path, data, sync=True)

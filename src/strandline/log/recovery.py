@@ -29,6 +29,7 @@ from strandline.log.producer_state import ProducerState
 from strandline.log.segment import Segment
 from strandline.log.segment_recovery import SegmentRecovery
 from strandline.log.segments import Segments
+from strandline.log.splitting import split_overflowed
 from strandline.model.failures import CorruptData
 from strandline.model.partitions import TopicPartition
 from strandline.model.settings import DAY_MS, LogSettings
@@ -68,6 +69,7 @@ def open_log(
     opening.settle_start(log_end_offset)
     opening.settle_epochs(log_end_offset)
     opening.settle_producers(log_end_offset)
+    opening.settle_aborted()
     for segment in opening.segments.all():
         segment.forget()  # opened again when used: a broker has many partitions, and few of them are busy
     return Log(
@@ -98,6 +100,7 @@ class _Opening:
     now_ms: int
     producer_id_expiration_ms: int
     is_fresh: bool = False  # whether a segment was created
+    has_unsaved_epochs: bool = False
     segments: Segments = field(init=False)
     epochs: LeaderEpochs = field(default_factory=LeaderEpochs)
     producers: ProducerState = field(default_factory=ProducerState)
@@ -127,6 +130,7 @@ class _Opening:
             elif suffix in names.INDEX_SUFFIXES and names.offset_name(offset, names.LOG) not in sizes:
                 self.findings.append(f"removed {name}: its segment is gone")
                 self.filesystem.remove(f"{self.directory}/{name}")
+        found = split_overflowed(self.filesystem, found, self.findings)
         self.segments = Segments(found or [self._fresh(self.log_start_offset)])
 
     def _fresh(self, base_offset: int) -> Segment:
@@ -135,12 +139,18 @@ class _Opening:
 
     def load_epochs(self) -> None:
         path = f"{self.directory}/{names.LEADER_EPOCH_CHECKPOINT}"
+        fault = "it has no entries"
         try:
             self.epochs = LeaderEpochs.from_entries(checkpoints.read_leader_epochs(self.filesystem, path))
         except CorruptData as error:
-            self.findings.append(f"{names.LEADER_EPOCH_CHECKPOINT}: {error}; rebuilt from the log")
-            for segment in self.segments.all():
-                self._assign_epochs_of(segment)
+            fault = str(error)
+        if self.epochs.latest_epoch is not None:
+            return
+        for segment in self.segments.all():
+            self._assign_epochs_of(segment)
+        if self.epochs.latest_epoch is not None:
+            self.findings.append(f"{names.LEADER_EPOCH_CHECKPOINT}: {fault}; rebuilt from the log")
+            self.has_unsaved_epochs = True
 
     def _assign_epochs_of(self, segment: Segment) -> None:
         try:
@@ -241,15 +251,32 @@ class _Opening:
 
     def settle_epochs(self, log_end_offset: int) -> None:
         before = self.epochs.entries()
-        self.epochs.truncate_from_end(log_end_offset)
         self.epochs.truncate_from_start(self.log_start_offset)
+        self.epochs.truncate_from_end(log_end_offset)
         path = f"{self.directory}/{names.LEADER_EPOCH_CHECKPOINT}"
-        if self.epochs.entries() != before or not self.filesystem.exists(path):
+        if self.has_unsaved_epochs or self.epochs.entries() != before or not self.filesystem.exists(path):
             checkpoints.write_leader_epochs(self.filesystem, path, self.epochs.entries())
 
     def settle_producers(self, log_end_offset: int) -> None:
+        self.snapshots.remove_above(log_end_offset)
         self.snapshots.remove_strays(self.segments.base_offsets)
         self._rebuild_producers(log_end_offset)
+
+    def settle_aborted(self) -> None:
+        """Only where appends will go: the others are looked at when they are used."""
+        active = self.segments.active
+        try:
+            active.check_aborted_index()
+        except CorruptData as error:
+            self.findings.append(f"{error} Rebuilt.")
+            replay.rebuild_aborted(
+                active,
+                self.segments,
+                self.snapshots,
+                self.log_start_offset,
+                self.now_ms,
+                self.producer_id_expiration_ms,
+            )
 
     def _rebuild_producers(self, end_offset: int) -> None:
         replay.rebuild_producers(

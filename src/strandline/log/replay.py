@@ -81,3 +81,28 @@ def _replay_segment(segment: Segment, producers: ProducerState, start: int, end_
         completed = replay_batch(producers, head, batch)
         if completed is not None:
             producers.complete(completed)  # its index entry was made when it was written
+
+
+def rebuild_aborted(
+    segment: Segment,
+    segments: Segments,
+    snapshots: ProducerSnapshots,
+    log_start_offset: int,
+    now_ms: int,
+    expiration_ms: int,
+) -> None:
+    """Make the index of aborted transactions of one segment anew, from the producers as they were before it."""
+    producers = ProducerState()
+    base_offset = segment.base_offset
+    start = min(log_start_offset, base_offset)
+    rebuild_producers(segments, producers, snapshots, start, base_offset, now_ms, expiration_ms)
+    segment.aborted.clear()
+    try:
+        for position, head in segment.heads():
+            batch = segment.file.read(position, head.size_bytes) if head.is_control else b""
+            completed = replay_batch(producers, head, batch)
+            if completed is not None:
+                note_completed(segment, producers, completed)
+    except CorruptData:
+        pass  # rot: what is behind it cannot be known
+    segment.aborted.is_checked = True
