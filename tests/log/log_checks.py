@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from strandline.log.log import Log
-from strandline.simulation.disk import SimulatedDisk
 from tests.log import dumb_log
 from tests.log.dumb_log import Producer, StoredBatch
 from tests.log.sample_log import files_in
+
+from strandline.log.log import Log
+from strandline.simulation.disk import SimulatedDisk
 
 
 def stored_batches(disk: SimulatedDisk, folder: str) -> list[StoredBatch]:
@@ -22,10 +23,20 @@ def stored_batches(disk: SimulatedDisk, folder: str) -> list[StoredBatch]:
     return batches
 
 
-def assert_derived(log: Log, batches: Sequence[StoredBatch], *, has_exact_indexes: bool = True) -> None:
-    """Everything the log knows beside its batches, against a rebuild from them alone."""
+def assert_derived(
+    log: Log,
+    batches: Sequence[StoredBatch],
+    *,
+    removed: Sequence[StoredBatch] = (),
+    has_exact_indexes: bool = True,
+) -> None:
+    """Everything the log knows beside its batches, against a rebuild from them alone.
+
+    `removed` came before them: producers outlive the records that retention took.
+    """
     assert_no_hole(log, batches)
-    producers, aborted = dumb_log.producers_and_aborted_of(batches)
+    producers, aborted = dumb_log.producers_and_aborted_of([*removed, *batches])
+    aborted = [each for each in aborted if each.last_offset >= log.segments.first.base_offset]
     assert producers_of(log) == producers
     undecided = [each.transaction_first_offset for each in producers.values()]
     assert log.producers.first_undecided_offset == min((each for each in undecided if each is not None), default=None)

@@ -150,6 +150,15 @@ def files_in(disk: SimulatedDisk, folder: str = FOLDER) -> Image:
     return image
 
 
+def disk_with_folder() -> SimulatedDisk:
+    """As a log directory leaves it: the partition's folder has a durable name."""
+    disk = SimulatedDisk()
+    disk.make_directories(FOLDER)
+    disk.sync_directory("/data")
+    disk.sync_directory("/")
+    return disk
+
+
 def disk_with(image: Mapping[str, bytes], folder: str = FOLDER) -> SimulatedDisk:
     disk = SimulatedDisk()
     disk.make_directories(folder)

@@ -6,18 +6,14 @@ is derived from them is compared with a rebuild by plain loops (`dumb_log`).
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from random import Random
 
 import pytest
-
-from strandline.log.log import Log
-from strandline.simulation.disk import SimulatedDisk
-from tests.log.dumb_log import StoredBatch, read_valid_batches
-from tests.log.log_checks import assert_derived, stored_batches
+from tests.log.dumb_log import StoredBatch, epochs_of, producers_and_aborted_of, read_valid_batches
+from tests.log.log_checks import assert_derived, assert_lookups, producers_of, stored_batches
 from tests.log.sample_log import (
     FOLDER,
-    SETTINGS,
     Image,
     Step,
     append,
@@ -28,7 +24,9 @@ from tests.log.sample_log import (
     without,
     write_sample,
 )
-from strandline.log.recovery import open_log
+
+from strandline.log.log import Log
+from strandline.simulation.disk import SimulatedDisk
 
 
 def _image(*, is_clean: bool) -> Image:
@@ -116,3 +114,179 @@ def test_a_cut_above_the_recovery_point_loses_nothing_below_it() -> None:
             image = CRASHED | {TAIL: CRASHED[TAIL][:size_bytes]}
             log, _, _ = reopened(image, kept_after_cut(TAIL, size_bytes), recovery_point=recovery_point)
             assert log.log_end_offset >= recovery_point
+
+
+def flipped(data: bytes, position: int, bit: int) -> bytes:
+    changed = bytearray(data)
+    changed[position] ^= 1 << bit
+    return bytes(changed)
+
+
+def batch_in_the_tail() -> StoredBatch:
+    return next(batch for batch in BATCHES if batch.segment == TAIL_BASE and batch.position > 0)
+
+
+def test_a_bit_flipped_in_any_byte_above_the_recovery_point_ends_the_log_there() -> None:
+    """But for the base offset, which may leap, and the leader epoch: no CRC covers them, and Kafka's does not either."""
+    batch = batch_in_the_tail()
+    below = [each for each in BATCHES if each.base_offset < batch.base_offset]
+    for at in range(len(batch.data)):
+        if 12 <= at < 16:
+            continue
+        for bit in (0, 3, 7):
+            image = CRASHED | {TAIL: flipped(CRASHED[TAIL], batch.position + at, bit)}
+            log, disk, findings = reopened(image, below)
+            assert findings
+        if at % 10 == 0:
+            assert_goes_on(log, disk, below)
+
+
+def test_a_flipped_leader_epoch_moves_no_record() -> None:
+    batch = batch_in_the_tail()
+    for at in range(12, 16):
+        for bit in range(8):
+            image = CRASHED | {TAIL: flipped(CRASHED[TAIL], batch.position + at, bit)}
+            log = open_sample(disk_with(image))
+            assert log.log_end_offset == END
+
+
+def test_bits_flipped_in_any_segment_keep_a_valid_prefix() -> None:
+    random = Random(2)
+    for _ in range(150):
+        name = random.choice(LOG_NAMES)
+        position = random.randrange(len(CRASHED[name]))
+        hit = next(
+            each for each in BATCHES if each.segment == int(name[:20]) and each.position + len(each.data) > position
+        )
+        if 12 <= position - hit.position < 16:
+            continue
+        image = CRASHED | {name: flipped(CRASHED[name], position, random.randrange(8))}
+        kept = [each for each in BATCHES if each.base_offset < hit.base_offset]
+        last_of_log = position - hit.position < 8 and hit is BATCHES[-1]
+        if not last_of_log:
+            reopened(image, kept)
+
+
+def test_rot_below_the_recovery_point_is_told_and_costs_no_other_batch() -> None:
+    """Every byte of a batch that was flushed: nothing is cut, and every other offset is found (SPEC L7)."""
+    for batch in (batch_in_the_tail(), BATCHES[-1]):
+        for at in range(len(batch.data)):
+            for bit in (0, 4, 7):
+                image = CRASHED | {TAIL: flipped(CRASHED[TAIL], batch.position + at, bit)}
+                disk, findings = disk_with(image), list[str]()
+                log = open_sample(disk, recovery_point=END, findings=findings)
+                assert log.log_end_offset == END, at
+                assert findings or 12 <= at < 16
+                for other in BATCHES:
+                    if other != batch:
+                        for offset in range(other.base_offset, other.last_offset + 1):
+                            assert log.read(offset, 1).read() == other.data
+                assert_mended(log, batch, at)
+                again: list[str] = []
+                assert open_sample(disk.kill(), recovery_point=END, findings=again).log_end_offset == END
+                assert again in (findings, [])
+                assert_goes_on_after_rot(log, disk)
+
+
+def assert_mended(log: Log, batch: StoredBatch, at: int) -> None:
+    found = log.read(batch.base_offset, 1).read()
+    assert len(found) == len(batch.data)
+    if at < 12 or at == 16:
+        assert found == batch.data  # what the CRC does not cover can be told from the neighbours
+
+
+def assert_goes_on_after_rot(log: Log, disk: SimulatedDisk) -> None:
+    assert append(log, Step(plain(170), 9)).base_offset == END
+    assert open_sample(disk.kill(), recovery_point=END).log_end_offset == END + 1
+
+
+def test_two_rotten_batches_in_a_row_are_passed_over_together() -> None:
+    first, second = [batch for batch in BATCHES if batch.segment == TAIL_BASE][1:3]
+    data = flipped(flipped(CRASHED[TAIL], first.position + 9, 2), second.position + 9, 2)
+    findings: list[str] = []
+    log = open_sample(disk_with(CRASHED | {TAIL: data}), recovery_point=END, findings=findings)
+    assert len(findings) == 1
+    assert log.log_end_offset == END
+    assert log.read(second.last_offset + 1, 1).read() == BATCHES[BATCHES.index(second) + 1].data
+
+
+TORN_TAILS = {
+    "zeros, a few": bytes(5),
+    "zeros, less than a head": bytes(26),
+    "zeros, as a preallocated file has": bytes(4096),
+    "garbage": Random(3).randbytes(700),
+    "a head that promises too much": BATCHES[-1].data[:61],
+    "an old batch again": BATCHES[3].data,
+    "the last batch again": BATCHES[-1].data,
+    "a good head, then zeros": plain(1, 2)[:40] + bytes(500),
+    "a huge length": (END).to_bytes(8, "big") + b"\x7f\xff\xff\xff" + bytes(100),
+    "a negative length": (END).to_bytes(8, "big") + b"\xff\xff\xff\xff" + bytes(100),
+}
+
+
+@pytest.mark.parametrize("tail", TORN_TAILS.values(), ids=TORN_TAILS.keys())
+@pytest.mark.parametrize("is_clean", [False, True], ids=["crashed", "clean"])
+def test_what_hangs_on_behind_the_last_batch_is_cut(tail: bytes, is_clean: bool) -> None:
+    """iggy#3946: a zero-filled torn tail must not decode as entries. A clean stop is believed no further."""
+    image = CLEAN if is_clean else CRASHED
+    log, disk, findings = reopened(image | {TAIL: image[TAIL] + tail}, BATCHES, is_clean=is_clean)
+    assert findings
+    assert_goes_on(log, disk, BATCHES)
+
+
+def _damages(data: bytes) -> Iterator[tuple[str, bytes | None]]:
+    random = Random(len(data))
+    yield "removed", None
+    yield "emptied", b""
+    yield "one byte short", data[:-1]
+    yield "cut in half", data[: len(data) // 2]
+    yield "zeros", bytes(len(data))
+    yield "preallocated zeros", data + bytes(240)
+    yield "garbage", random.randbytes(len(data))
+    yield "garbage behind", data + random.randbytes(24)
+    for number in range(4):
+        yield f"garbage inside {number}", _overwritten(data, random)
+
+
+def _overwritten(data: bytes, random: Random) -> bytes:
+    at = random.randrange(len(data))
+    return data[:at] + random.randbytes(4) + data[at + 4 :]
+
+
+def _is_hidden(name: str, what: str, damaged: bytes | None) -> bool:
+    """Damage that leaves a file a sound one of its kind: an index of aborted transactions may be short, or not be."""
+    if name.endswith(".txnindex"):
+        return what in ("removed", "emptied") or (
+            damaged is not None and len(damaged) % 34 == 0 and what == "cut in half"
+        )
+    return False
+
+
+DERIVED_NAMES = [name for name in CLEAN if not name.endswith(".log")]
+
+
+@pytest.mark.parametrize("name", DERIVED_NAMES)
+@pytest.mark.parametrize("recovery_point", [0, TAIL_BASE, END, None])
+def test_a_damaged_derived_file_is_found_and_made_again(name: str, recovery_point: int | None) -> None:
+    """KAFKA-5747, RP#10118, liftbridge#440: each index, snapshot and the epochs, removed, cut, zeroed, overwritten;
+    after a crash with any recovery point, and with the clean marker set (None)."""
+    image = CLEAN if recovery_point is None else CRASHED
+    for what, damaged in _damages(image.get(name, b"no such file")):
+        if recovery_point != 0 and _is_hidden(name, what, damaged):
+            continue
+        changed = without(image, name) if damaged is None else image | {name: damaged}
+        disk, findings = disk_with(changed), list[str]()
+        log = open_sample(disk, recovery_point=recovery_point or 0, is_clean=recovery_point is None, findings=findings)
+        try:
+            assert_lookups(log, BATCHES)
+            found = log.aborted_transactions(0, END)
+            producers, aborted = producers_and_aborted_of(BATCHES)
+            assert list(map(tuple, found)) == [each[1:] for each in aborted]
+            assert producers_of(log) == producers
+            assert list(map(tuple, log.epochs.entries())) == epochs_of(BATCHES)
+            assert log.log_end_offset == END
+            assert append(log, Step(plain(170), 9)).base_offset == END
+            assert log.read(END, 1).length > 0
+        except BaseException as error:
+            error.add_note(f"{name} {what}, {findings}")
+            raise

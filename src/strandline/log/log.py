@@ -96,8 +96,8 @@ class Log:
         self.offsets_lowered: Callable[[], None] = _nothing  # the log directory writes its checkpoints here
         self._latest_epoch = -1 if epochs.latest_epoch is None else epochs.latest_epoch
         self._has_new_names = has_new_names  # whether the folder has names that are not synced
-        self._unflushed_snapshots: list[str] = []
-        self._flushing: list[FlushWork] = []
+        self._unflushed_paths: list[str] = []  # small files of segments that may all lie below the recovery point
+        self._running_flushes: list[FlushWork] = []
         self._pending = _Pending()
         self._admission = Admission(settings)
         segments.active.roll_jitter_ms = self.roll_jitter_ms(segments.active.base_offset)
@@ -250,13 +250,15 @@ class Log:
 
     def _roll(self, base_offset: int, now_ms: int) -> Segment:
         # At most one segment's name may be in doubt after a crash: two would allow a hole between them.
-        if self._has_new_names:
+        if self._has_new_names or self._running_flushes:
             self.filesystem.sync_directory(self.directory)
-        self.segments.active.finish()
+        active = self.segments.active
+        active.finish()
+        self._unflushed_paths += [active.path(kind) for kind in names.INDEX_SUFFIXES]
         self.producers.map_end_offset = base_offset
         snapshot = self.snapshots.take(self.producers, durable=False)
         if snapshot is not None:
-            self._unflushed_snapshots.append(snapshot)
+            self._unflushed_paths.append(snapshot)
         segment = Segment.create(
             self.filesystem,
             self.directory,
@@ -292,13 +294,13 @@ class Log:
         ]
         directory = self.directory if self._has_new_names else None
         self._has_new_names = False
-        snapshots, self._unflushed_snapshots = self._unflushed_snapshots, []
-        work = FlushWork(self.filesystem, directory, segments, snapshots, target)
-        self._flushing.append(work)
+        paths, self._unflushed_paths = self._unflushed_paths, []
+        work = FlushWork(self.filesystem, directory, segments, paths, target)
+        self._running_flushes.append(work)
         return work
 
     def end_flush(self, work: FlushWork, now_ms: int) -> None:
-        self._flushing.remove(work)
+        self._running_flushes.remove(work)
         self.recovery_point = max(self.recovery_point, min(work.up_to_offset, self.log_end_offset))
         self.last_flush_ms = now_ms
 
@@ -333,7 +335,28 @@ class Log:
         return lookup.find_max_timestamp(self.segments, self.log_start_offset)
 
     def aborted_transactions(self, fetch_offset: int, upper_bound_offset: int) -> list[AbortedTransaction]:
-        return lookup.aborted_transactions(self.segments, fetch_offset, upper_bound_offset)
+        """A damaged index is found here, and rebuilt."""
+        while True:
+            try:
+                return lookup.aborted_transactions(self.segments, fetch_offset, upper_bound_offset)
+            except CorruptData:
+                for segment in self.segments.from_offset(fetch_offset):
+                    self.require_aborted_index(segment)
+            except OSError as error:
+                raise self.failed(error) from error
+
+    def require_aborted_index(self, segment: Segment) -> None:
+        try:
+            segment.check_aborted_index()
+        except CorruptData:
+            replay.rebuild_aborted(
+                segment,
+                self.segments,
+                self.snapshots,
+                self.log_start_offset,
+                self.last_flush_ms,
+                self.producer_id_expiration_ms,
+            )
 
     @property
     def size_bytes(self) -> int:
@@ -372,16 +395,20 @@ class Log:
         return True
 
     def _truncate_to(self, offset: int, now_ms: int) -> None:
+        kept = self.segments.holding(offset)
+        offset = kept.batch_start(offset)
         self._lower_offsets(offset)
         # Epochs before bytes: an epoch that begins beyond the end of the log after a crash would be a lie.
         if self.epochs.truncate_from_end(offset):
             self.save_epochs()
-        gone = [segment for segment in self.segments.all() if segment.base_offset > offset]
-        kept = self.segments.holding(offset)
+        gone = [segment for segment in self.segments.all() if segment.base_offset > kept.base_offset]
         self.segments.replace(gone, ())
+        # Highest first, each durably: what is left of them must not continue the records that come in their place.
         for segment in reversed(gone):
             self.deletions.schedule(segment, now_ms + self.settings.file_delete_delay_ms)
+        self.require_aborted_index(kept)
         kept.truncate_to(offset)
+        kept.file.sync()  # or old records come back, with the epoch of those written in their place (KIP-101)
         self.log_end_offset = offset
         self.snapshots.remove_above(offset)
         replay.rebuild_producers(
@@ -396,8 +423,7 @@ class Log:
 
     def _lower_offsets(self, offset: int) -> None:
         """Checkpoints that promise more than the log will hold must be rewritten before it is cut."""
-        for work in self._flushing:
-            # What comes to these offsets next are other bytes, which that work will not have synced (KAFKA-10101).
+        for work in self._running_flushes:  # what they sync is not what will be there (KAFKA-10101)
             work.up_to_offset = min(work.up_to_offset, offset)
         if offset < max(self.recovery_point, self.log_start_offset):
             self.recovery_point = min(self.recovery_point, offset)
@@ -408,11 +434,13 @@ class Log:
         """Empty the log; the next record gets `offset`. A follower whose leader has no older data does this."""
         self.check_usable()
         try:
-            self._lower_offsets(offset)
+            self._lower_offsets(min(offset, self.segments.first.base_offset))
+            self.epochs.clear()
+            self.save_epochs()
+            self.snapshots.remove_all()
             gone = self.segments.all()
             for segment in reversed(gone):
                 self.deletions.schedule(segment, now_ms + self.settings.file_delete_delay_ms)
-            self.filesystem.sync_directory(self.directory)  # or a crash could leave old data below the new start
             fresh = Segment.create(
                 self.filesystem,
                 self.directory,
@@ -423,9 +451,6 @@ class Log:
             )
             self.segments.replace(gone, [fresh])
             self._has_new_names = True
-            self.epochs.clear()
-            self.save_epochs()
-            self.snapshots.remove_all()
             self.producers.truncate_fully_and_start_at(offset)
         except OSError as error:
             raise self.failed(error) from error
@@ -453,17 +478,23 @@ class Log:
         try:
             if self.segments.active in segments:
                 self.roll(now_ms)
+            self._flush_small_files()
             self.segments.replace(segments, ())
-            for count, segment in enumerate(segments):
-                if count:  # oldest first, also after a crash: a hole in the middle would be worse than no deletion
-                    self.filesystem.sync_directory(self.directory)
+            for segment in segments:  # oldest first, also after a crash: a hole would be worse than no deletion
                 self.deletions.schedule(segment, now_ms + self.settings.file_delete_delay_ms)
                 self.snapshots.remove(segment.base_offset)
+            self.log_start_offset = max(self.log_start_offset, self.segments.first.base_offset)
+            self.producers.log_start_moved(self.log_start_offset)
+            if self.epochs.truncate_from_start(self.log_start_offset):
+                self.save_epochs()
         except OSError as error:
             raise self.failed(error) from error
-        self.log_start_offset = max(self.log_start_offset, self.segments.first.base_offset)
-        if self.epochs.truncate_from_start(self.log_start_offset):
-            self.save_epochs()
+
+    def _flush_small_files(self) -> None:
+        """Once the records are gone, a snapshot is all that is known of their producers."""
+        if self._unflushed_paths:
+            FlushWork(self.filesystem, self.directory, [], self._unflushed_paths, 0).run()
+            self._unflushed_paths = []
 
     # Life.
 

@@ -63,6 +63,7 @@ def aborted_transactions(segments: Segments, fetch_offset: int, upper_bound_offs
     """Aborted transactions a read_committed reader of [fetch, upper bound) must filter out."""
     collected: list[AbortedTransaction] = []
     for segment in segments.from_offset(fetch_offset):
+        segment.check_aborted_index()
         found, is_complete = segment.aborted.collect(fetch_offset, upper_bound_offset)
         collected += found
         if is_complete:
