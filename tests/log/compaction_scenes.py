@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 from strandline.log.compaction import Compaction
@@ -57,8 +58,7 @@ class ProducerSummary(NamedTuple):
 class Scene:
     def __init__(self, disk: SimulatedDisk | None = None, **settings: Any) -> None:
         self.disk = disk or SimulatedDisk()
-        values = {name: getattr(SETTINGS, name) for name in SETTINGS.__slots__}
-        self.settings = LogSettings(**{**values, **settings})
+        self.settings = replace(SETTINGS, **settings)
         self.findings: list[str] = []
         self.log = self.open()
         self.now = NOW

@@ -9,9 +9,6 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable
 
-from strandline.log.log import Log
-from strandline.simulation.crash_matrix import CrashCount, run_with_power_loss_at_every_step
-from strandline.simulation.disk import SimulatedDisk
 from tests.log.crash_oracle import CrashOracle, oracle_of
 from tests.log.sample_log import (
     NOW_MS,
@@ -25,6 +22,10 @@ from tests.log.sample_log import (
     transactional,
     write_sample,
 )
+
+from strandline.log.log import Log
+from strandline.simulation.crash_matrix import CrashCount, run_with_power_loss_at_every_step
+from strandline.simulation.disk import SimulatedDisk
 
 Run = Callable[[Log, CrashOracle], None]
 

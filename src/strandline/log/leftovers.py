@@ -20,6 +20,8 @@ def resolve_leftovers(filesystem: FileSystem, directory: str, settings: LogSetti
     if not swaps:
         return
     covered = _covered_offsets(filesystem, directory, settings, swaps)
+    # The name that we see may not be on the disk yet, where it still is `.cleaned` beside what it replaces.
+    filesystem.sync_directory(directory)
     for name in filesystem.names(directory):
         parsed = names.parse_offset_name(name)
         if parsed is not None and parsed[0] in covered and parsed[1] in names.SEGMENT_SUFFIXES:

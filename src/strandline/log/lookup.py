@@ -7,7 +7,6 @@ from typing import NamedTuple
 from strandline.log.aborted_index import AbortedTransaction
 from strandline.log.log_slice import LogSlice
 from strandline.log.segments import Segments
-from strandline.records.batch import NO_TIMESTAMP
 
 
 class TimestampOffset(NamedTuple):
@@ -51,12 +50,17 @@ def find_by_timestamp(segments: Segments, timestamp: int, log_start_offset: int)
 
 def find_max_timestamp(segments: Segments, log_start_offset: int) -> TimestampOffset | None:
     """The first record that carries the largest timestamp of the log (KIP-734, KAFKA-16310)."""
-    first, *others = segments.from_offset(log_start_offset)
-    max_timestamp = max((segment.max_timestamp for segment in others), default=NO_TIMESTAMP)
-    if first.max_timestamp >= max_timestamp:
-        # It may be that of a record below the log start.
-        max_timestamp = max(max_timestamp, first.max_timestamp_from(log_start_offset))
-    return find_by_timestamp(segments, max_timestamp, log_start_offset) if max_timestamp >= 0 else None
+    candidates = segments.from_offset(log_start_offset)
+    best: TimestampOffset | None = None
+    for segment in sorted(candidates, key=lambda each: each.max_timestamp, reverse=True):
+        if segment.max_timestamp < (0 if best is None else best.timestamp):
+            break
+        found = segment.find_by_timestamp(segment.max_timestamp, log_start_offset)
+        # A segment's largest may be of a record below the log start, or of a batch that compaction has emptied.
+        found = found or segment.find_by_timestamp(segment.max_timestamp_from(log_start_offset), log_start_offset)
+        if found is not None and (best is None or (-found[0], found[1]) < (-best.timestamp, best.offset)):
+            best = TimestampOffset(*found)
+    return best
 
 
 def aborted_transactions(segments: Segments, fetch_offset: int, upper_bound_offset: int) -> list[AbortedTransaction]:

@@ -244,17 +244,16 @@ class Segment:
         return self._max_timestamp
 
     def max_timestamp_from(self, offset: int) -> int:
-        """The largest timestamp of the records at or after `offset`: a scan, unless these are all of them."""
-        if offset <= self.base_offset:
-            return self.max_timestamp
+        """The largest timestamp of the records at or after `offset`: a scan over the whole segment."""
         largest = NO_TIMESTAMP
-        for position, head in self.heads(self.offset_index.lookup(offset)[1]):
+        for position, head in self.heads():
+            if head.last_offset < offset or head.max_timestamp <= largest or head.record_count == 0:
+                continue
             if head.base_offset >= offset:
-                largest = max(largest, head.max_timestamp)
-            elif head.last_offset >= offset and head.max_timestamp > largest:
+                largest = head.max_timestamp
+            else:
                 records = read_records(self.file.read(position, head.size_bytes))
-                times = (record.timestamp for record in records if record.offset >= offset)
-                largest = max(times, default=largest)
+                largest = max((each.timestamp for each in records if each.offset >= offset), default=largest)
         return largest
 
     def _is_last_time_entry_true(self) -> bool:
