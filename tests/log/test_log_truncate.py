@@ -1,4 +1,4 @@
-"""Truncation: the log ends where the batch began, and everything derived from it is as if nothing else had been written."""
+"""Truncation: the log ends at a whole batch, and all derived from it is as if nothing else had been written."""
 
 from __future__ import annotations
 
