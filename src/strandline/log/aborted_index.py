@@ -46,6 +46,7 @@ class AbortedIndex:
         "_valid_bytes",
         "_writable",
         "base_offset",
+        "is_checked",
         "path",
     )
 
@@ -61,6 +62,7 @@ class AbortedIndex:
     def _forget(self) -> None:
         self._file: File | None = None
         self._opened = False  # whether `_file` is None because there is no file
+        self.is_checked = False  # the segment compares it with its batches before the first use
         self._valid_bytes = 0  # whole entries; a torn one behind them is overwritten by the next
         self._last_offset = -1
 
@@ -146,8 +148,10 @@ class AbortedIndex:
             yield f"has last offset {aborted.last_offset}, below the base, {self.base_offset}"
         if aborted.last_offset <= previous_last_offset:
             yield f"has last offset {aborted.last_offset}, which does not come after {previous_last_offset}"
-        if not 0 <= aborted.first_offset <= aborted.last_offset:
+        if not 0 <= aborted.first_offset < aborted.last_offset:
             yield f"goes from offset {aborted.first_offset} to {aborted.last_offset}"
+        elif not 0 <= aborted.last_stable_offset <= aborted.last_offset + 1:
+            yield f"has last stable offset {aborted.last_stable_offset} and ends at {aborted.last_offset}"
 
     def _read(self) -> Iterator[AbortedTransaction]:
         file = self._existing()

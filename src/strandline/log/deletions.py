@@ -26,7 +26,7 @@ class Deletions:
         return len(self._due)
 
     def schedule(self, segment: Segment, due_ms: int) -> None:
-        """Rename now, unlink later. The segment must already be out of the segment list."""
+        """Rename now and durably, unlink later. The segment must already be out of the segment list."""
         segment.change_suffix(names.DELETED)
         self._due.append((due_ms, segment))
 

@@ -23,15 +23,15 @@ class FlushWork:
         filesystem: FileSystem,
         directory: str | None,
         segments: list[Segment],
-        snapshots: list[str],
+        paths: list[str],
         up_to_offset: int,
     ) -> None:
         self._filesystem = filesystem
         self._directory = directory  # None when no name in it is new
         self._files: list[File] = [segment.file for segment in segments]
         self._paths = [segment.path(kind) for segment in segments for kind in names.INDEX_SUFFIXES]
-        self._paths += snapshots
-        self.up_to_offset = up_to_offset
+        self._paths += paths
+        self.up_to_offset = up_to_offset  # a truncation meanwhile lowers it
 
     def run(self) -> None:
         """Names last: a durable name whose bytes are not would outlive them as garbage."""
@@ -40,7 +40,13 @@ class FlushWork:
         for path in self._paths:
             self._sync_if_there(path)
         if self._directory is not None:
-            self._filesystem.sync_directory(self._directory)
+            self._sync_directory(self._directory)
+
+    def _sync_directory(self, directory: str) -> None:
+        try:
+            self._filesystem.sync_directory(directory)
+        except FileNotFoundError:
+            return  # the partition was removed meanwhile
 
     def _sync_if_there(self, path: str) -> None:
         try:

@@ -29,17 +29,13 @@ def resolve_leftovers(filesystem: FileSystem, directory: str, settings: LogSetti
             filesystem.remove(f"{directory}/{name}")
     # What was replaced must be gone for good before its successor takes the name.
     filesystem.sync_directory(directory)
-    # Logs before indexes: after another crash, an index beside a `.log.swap` would be taken for an old one.
+    # The `.log` files first: as long as one is `.swap`, what has its number already is taken for the replaced.
     logs = [name for name in swaps if name.endswith(names.LOG + names.SWAP)]
-    _put_in_place(filesystem, directory, logs, findings)
-    _put_in_place(filesystem, directory, [name for name in swaps if name not in logs], findings)
-
-
-def _put_in_place(filesystem: FileSystem, directory: str, swaps: list[str], findings: list[str]) -> None:
-    for name in swaps:
-        findings.append(f"put {name} in place")
-        filesystem.rename(f"{directory}/{name}", f"{directory}/{name.removesuffix(names.SWAP)}")
-    filesystem.sync_directory(directory)
+    for group in (logs, [name for name in swaps if name not in logs]):
+        for name in group:
+            findings.append(f"put {name} in place")
+            filesystem.rename(f"{directory}/{name}", f"{directory}/{name.removesuffix(names.SWAP)}")
+        filesystem.sync_directory(directory)
 
 
 def _remove_unfinished(filesystem: FileSystem, directory: str, findings: list[str]) -> list[str]:

@@ -96,9 +96,11 @@ class Log:
         self.offsets_lowered: Callable[[], None] = _nothing  # the log directory writes its checkpoints here
         self._latest_epoch = -1 if epochs.latest_epoch is None else epochs.latest_epoch
         self._has_new_names = has_new_names  # whether the folder has names that are not synced
-        self._unflushed_snapshots: list[str] = []
+        self._unflushed_paths: list[str] = []  # small files of segments that may all lie below the recovery point
+        self._running_flushes: list[FlushWork] = []
         self._pending = _Pending()
         self._admission = Admission(settings)
+        segments.active.roll_jitter_ms = self.roll_jitter_ms(segments.active.base_offset)
         check(log_start_offset <= log_end_offset, "log start offset beyond log end offset")
         check(recovery_point <= log_end_offset, "recovery point beyond log end offset")
 
@@ -127,20 +129,27 @@ class Log:
     def _append_one(self, batch: Buffer, leader_epoch: int, now_ms: int, from_client: bool) -> Appended:
         batch, head = self._admission.admit(batch, now_ms, from_client)
         base_offset = self.log_end_offset
+        last_offset = base_offset + head.last_offset_delta
         completed: CompletedTransaction | None = None
         if head.producer_id >= 0:
             duplicate = self.producers.find_duplicate(head) if from_client else None
             if duplicate is not None:
-                return Appended(duplicate.first_offset, duplicate.last_offset, is_duplicate=True)
+                return Appended(
+                    duplicate.first_offset,
+                    duplicate.last_offset,
+                    duplicate.timestamp if head.is_log_append_time else NO_TIMESTAMP,
+                    is_duplicate=True,
+                )
+        self._make_room(len(batch), base_offset, last_offset, head.max_timestamp, now_ms)
+        set_place(batch, 0, base_offset, head.batch_length, leader_epoch)
+        if head.producer_id >= 0:
             completed = self.producers.accept(
                 head,
                 base_offset=base_offset,
                 from_client=True,
                 marker=read_marker(batch) if head.is_control else None,
             )
-        set_place(batch, 0, base_offset, head.batch_length, leader_epoch)
-        last_offset = base_offset + head.last_offset_delta
-        self._take_in(batch, base_offset, last_offset, head.max_timestamp, leader_epoch, now_ms)
+        self._take_in(batch, base_offset, last_offset, head.max_timestamp, leader_epoch)
         if completed is not None:
             self._complete(completed)
         return Appended(base_offset, last_offset, head.max_timestamp if head.is_log_append_time else NO_TIMESTAMP)
@@ -156,8 +165,10 @@ class Log:
             try:
                 for batch in split_batches(data):
                     self._append_replicated_batch(batch, now_ms)
-            finally:
+            except CorruptData:
                 self._write_pending()
+                raise
+            self._write_pending()
         except OSError as error:
             raise self.failed(error) from error
         return self.log_end_offset
@@ -166,6 +177,7 @@ class Log:
         head = verified_head_of(batch)
         if head.base_offset < self.log_end_offset:
             raise CorruptData(f"batch at offset {head.base_offset} below the log end {self.log_end_offset}")
+        self._make_room(len(batch), head.base_offset, head.last_offset, head.max_timestamp, now_ms)
         completed: CompletedTransaction | None = None
         if head.producer_id >= 0:
             completed = self.producers.accept(
@@ -175,28 +187,30 @@ class Log:
                 marker=read_marker(batch) if head.is_control else None,
             )
         epoch = head.leader_epoch if head.magic >= MAGIC_V2 else -1
-        self._take_in(batch, head.base_offset, head.last_offset, head.max_timestamp, epoch, now_ms)
+        self._take_in(batch, head.base_offset, head.last_offset, head.max_timestamp, epoch)
         if completed is not None:
             self._complete(completed)
 
-    def _take_in(
-        self,
-        batch: Buffer,
-        base_offset: int,
-        last_offset: int,
-        max_timestamp: int,
-        leader_epoch: int,
-        now_ms: int,
-    ) -> None:
-        """Queue a batch for the next write, rolling first where it does not belong into the active segment."""
-        size = len(batch)
-        pending = self._pending
-        if self.segments.active.should_roll(pending.size_bytes + size, last_offset, max_timestamp, now_ms):
+    def _make_room(self, size: int, base_offset: int, last_offset: int, max_timestamp: int, now_ms: int) -> None:
+        """Roll where a batch does not belong into the active segment: before producers hear of it, or the snapshot
+        taken there would know a batch that comes after it."""
+        active, pending_bytes = self.segments.active, self._pending.size_bytes
+        if pending_bytes and active.size_bytes == 0:
+            self._write_pending()  # its first batch starts the clock for the others
+            pending_bytes = 0
+        if active.should_roll(pending_bytes + size, last_offset, max_timestamp, now_ms):
             self._write_pending()
             self.roll(now_ms, at_offset=self._roll_offset(base_offset, last_offset))
+
+    def _take_in(
+        self, batch: Buffer, base_offset: int, last_offset: int, max_timestamp: int, leader_epoch: int
+    ) -> None:
+        """Queue a batch for the next write."""
+        pending = self._pending
         if leader_epoch > self._latest_epoch:
             self._write_pending()
             self.assign_epoch(leader_epoch, base_offset)
+        size = len(batch)
         pending.buffers.append(batch)
         pending.notes.append((size, last_offset, max_timestamp))
         pending.size_bytes += size
@@ -236,13 +250,15 @@ class Log:
 
     def _roll(self, base_offset: int, now_ms: int) -> Segment:
         # At most one segment's name may be in doubt after a crash: two would allow a hole between them.
-        if self._has_new_names:
+        if self._has_new_names or self._running_flushes:
             self.filesystem.sync_directory(self.directory)
-        self.segments.active.finish()
+        active = self.segments.active
+        active.finish()
+        self._unflushed_paths += [active.path(kind) for kind in names.INDEX_SUFFIXES]
         self.producers.map_end_offset = base_offset
         snapshot = self.snapshots.take(self.producers, durable=False)
         if snapshot is not None:
-            self._unflushed_snapshots.append(snapshot)
+            self._unflushed_paths.append(snapshot)
         segment = Segment.create(
             self.filesystem,
             self.directory,
@@ -278,11 +294,13 @@ class Log:
         ]
         directory = self.directory if self._has_new_names else None
         self._has_new_names = False
-        snapshots, self._unflushed_snapshots = self._unflushed_snapshots, []
-        return FlushWork(self.filesystem, directory, segments, snapshots, target)
+        paths, self._unflushed_paths = self._unflushed_paths, []
+        work = FlushWork(self.filesystem, directory, segments, paths, target)
+        self._running_flushes.append(work)
+        return work
 
     def end_flush(self, work: FlushWork, now_ms: int) -> None:
-        # A truncation while the work ran may have taken the end below what was synced (KAFKA-10101).
+        self._running_flushes.remove(work)
         self.recovery_point = max(self.recovery_point, min(work.up_to_offset, self.log_end_offset))
         self.last_flush_ms = now_ms
 
@@ -317,7 +335,28 @@ class Log:
         return lookup.find_max_timestamp(self.segments, self.log_start_offset)
 
     def aborted_transactions(self, fetch_offset: int, upper_bound_offset: int) -> list[AbortedTransaction]:
-        return lookup.aborted_transactions(self.segments, fetch_offset, upper_bound_offset)
+        """A damaged index is found here, and rebuilt."""
+        while True:
+            try:
+                return lookup.aborted_transactions(self.segments, fetch_offset, upper_bound_offset)
+            except CorruptData:
+                for segment in self.segments.from_offset(fetch_offset):
+                    self.require_aborted_index(segment)
+            except OSError as error:
+                raise self.failed(error) from error
+
+    def require_aborted_index(self, segment: Segment) -> None:
+        try:
+            segment.check_aborted_index()
+        except CorruptData:
+            replay.rebuild_aborted(
+                segment,
+                self.segments,
+                self.snapshots,
+                self.log_start_offset,
+                self.last_flush_ms,
+                self.producer_id_expiration_ms,
+            )
 
     @property
     def size_bytes(self) -> int:
@@ -356,16 +395,20 @@ class Log:
         return True
 
     def _truncate_to(self, offset: int, now_ms: int) -> None:
+        kept = self.segments.holding(offset)
+        offset = kept.batch_start(offset)
         self._lower_offsets(offset)
         # Epochs before bytes: an epoch that begins beyond the end of the log after a crash would be a lie.
         if self.epochs.truncate_from_end(offset):
             self.save_epochs()
-        gone = [segment for segment in self.segments.all() if segment.base_offset > offset]
-        kept = self.segments.holding(offset)
+        gone = [segment for segment in self.segments.all() if segment.base_offset > kept.base_offset]
         self.segments.replace(gone, ())
+        # Highest first, each durably: what is left of them must not continue the records that come in their place.
         for segment in reversed(gone):
             self.deletions.schedule(segment, now_ms + self.settings.file_delete_delay_ms)
+        self.require_aborted_index(kept)
         kept.truncate_to(offset)
+        kept.file.sync()  # or old records come back, with the epoch of those written in their place (KIP-101)
         self.log_end_offset = offset
         self.snapshots.remove_above(offset)
         replay.rebuild_producers(
@@ -380,6 +423,8 @@ class Log:
 
     def _lower_offsets(self, offset: int) -> None:
         """Checkpoints that promise more than the log will hold must be rewritten before it is cut."""
+        for work in self._running_flushes:  # what they sync is not what will be there (KAFKA-10101)
+            work.up_to_offset = min(work.up_to_offset, offset)
         if offset < max(self.recovery_point, self.log_start_offset):
             self.recovery_point = min(self.recovery_point, offset)
             self.log_start_offset = min(self.log_start_offset, offset)
@@ -389,17 +434,23 @@ class Log:
         """Empty the log; the next record gets `offset`. A follower whose leader has no older data does this."""
         self.check_usable()
         try:
-            self._lower_offsets(offset)
-            gone = self.segments.all()
-            for segment in reversed(gone):
-                self.deletions.schedule(segment, now_ms + self.settings.file_delete_delay_ms)
-            self.filesystem.sync_directory(self.directory)  # or a crash could leave old data below the new start
-            fresh = Segment.create(self.filesystem, self.directory, offset, self.settings, now_ms=now_ms)
-            self.segments.replace(gone, [fresh])
-            self._has_new_names = True
+            self._lower_offsets(min(offset, self.segments.first.base_offset))
             self.epochs.clear()
             self.save_epochs()
             self.snapshots.remove_all()
+            gone = self.segments.all()
+            for segment in reversed(gone):
+                self.deletions.schedule(segment, now_ms + self.settings.file_delete_delay_ms)
+            fresh = Segment.create(
+                self.filesystem,
+                self.directory,
+                offset,
+                self.settings,
+                now_ms=now_ms,
+                roll_jitter_ms=self.roll_jitter_ms(offset),
+            )
+            self.segments.replace(gone, [fresh])
+            self._has_new_names = True
             self.producers.truncate_fully_and_start_at(offset)
         except OSError as error:
             raise self.failed(error) from error
@@ -427,17 +478,23 @@ class Log:
         try:
             if self.segments.active in segments:
                 self.roll(now_ms)
+            self._flush_small_files()
             self.segments.replace(segments, ())
-            for count, segment in enumerate(segments):
-                if count:  # oldest first, also after a crash: a hole in the middle would be worse than no deletion
-                    self.filesystem.sync_directory(self.directory)
+            for segment in segments:  # oldest first, also after a crash: a hole would be worse than no deletion
                 self.deletions.schedule(segment, now_ms + self.settings.file_delete_delay_ms)
                 self.snapshots.remove(segment.base_offset)
+            self.log_start_offset = max(self.log_start_offset, self.segments.first.base_offset)
+            self.producers.log_start_moved(self.log_start_offset)
+            if self.epochs.truncate_from_start(self.log_start_offset):
+                self.save_epochs()
         except OSError as error:
             raise self.failed(error) from error
-        self.log_start_offset = max(self.log_start_offset, self.segments.first.base_offset)
-        if self.epochs.truncate_from_start(self.log_start_offset):
-            self.save_epochs()
+
+    def _flush_small_files(self) -> None:
+        """Once the records are gone, a snapshot is all that is known of their producers."""
+        if self._unflushed_paths:
+            FlushWork(self.filesystem, self.directory, [], self._unflushed_paths, 0).run()
+            self._unflushed_paths = []
 
     # Life.
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from uuid import UUID
 
 from strandline.log.filesystem import FileSystem
@@ -62,7 +63,5 @@ class LogDirectories:
     def close(self, *, now_ms: int) -> None:
         """Each on its own: a directory that fails on the way out must not cost the others their clean stop."""
         for directory in self.directories:
-            try:
+            with suppress(StorageFailed):
                 directory.close(now_ms=now_ms)
-            except StorageFailed:
-                directory.release()

@@ -26,7 +26,7 @@ from strandline.log.clean_shutdown import (
     UNKNOWN_BROKER_EPOCH,
     encode_clean_shutdown,
 )
-from strandline.log.filesystem import File, FileSystem, read_whole, replace_durably
+from strandline.log.filesystem import File, FileSystem, make_directories_durably, read_whole, replace_durably
 from strandline.log.log import Log
 from strandline.log.names import PARTITION_METADATA
 from strandline.log.partition_metadata import decode_partition_metadata, encode_partition_metadata
@@ -42,6 +42,7 @@ from strandline.model.partitions import (
 from strandline.model.settings import LogSettings
 
 LOCK = ".lock"
+KRAFT_METADATA_TOPIC = "__cluster_metadata"  # Kafka's own quorum log, which lies among the partitions: not ours
 SettingsOf = Callable[[str], LogSettings]
 Progress = Callable[[str], None]
 
@@ -77,7 +78,7 @@ class LogDirectory:
         """Lock the directory and open every partition in it. `progress` is called with each folder's name."""
         directory = cls(filesystem, path, settings_of)
         try:
-            filesystem.make_directories(path)
+            make_directories_durably(filesystem, path)
             directory._take_lock()
             directory._load(now_ms, progress or (lambda _: None))
         except OSError as error:
@@ -110,6 +111,13 @@ class LogDirectory:
             self._adopt(log)
             self.findings += [f"{folder}/{sentence}" for sentence in found]
             self._load_topic_id(folder, partition)
+        # What was lost must not count as flushed when the log has grown past it again (KAFKA-10101).
+        if any(offset > self._recovery_point_of(partition) for partition, offset in recovery_points.items()):
+            self.write_recovery_points()
+
+    def _recovery_point_of(self, partition: TopicPartition) -> int:
+        log = self.logs.get(partition)
+        return log.recovery_point if log else 0
 
     def _adopt(self, log: Log) -> None:
         self.logs[log.partition] = log
@@ -144,7 +152,7 @@ class LogDirectory:
                 self.filesystem.remove_tree(f"{self.path}/{name}")
                 continue
             partition = parse_partition_folder(name)
-            if partition is not None:
+            if partition is not None and partition.topic != KRAFT_METADATA_TOPIC:
                 yield name, partition
 
     def _load_topic_id(self, folder: str, partition: TopicPartition) -> None:
@@ -276,17 +284,21 @@ class LogDirectory:
 
     def close(self, *, now_ms: int) -> None:
         """A clean stop. The marker comes last: it vouches for everything before it."""
-        if self.is_usable():
-            for log in self.logs.values():
-                log.close(now_ms)
-            self.write_recovery_points()
-            self.write_log_starts()
-            replace_durably(
-                self.filesystem,
-                f"{self.path}/{CLEAN_SHUTDOWN_MARKER}",
-                encode_clean_shutdown(UNKNOWN_BROKER_EPOCH),
-            )
-        self.release()
+        try:
+            if self.is_usable():
+                self._close(now_ms)
+        except OSError as error:
+            raise self.failed(error) from error
+        finally:
+            self.release()
+
+    def _close(self, now_ms: int) -> None:
+        for log in self.logs.values():
+            log.close(now_ms)
+        self.write_recovery_points()
+        self.write_log_starts()
+        marker = f"{self.path}/{CLEAN_SHUTDOWN_MARKER}"
+        replace_durably(self.filesystem, marker, encode_clean_shutdown(UNKNOWN_BROKER_EPOCH))
 
     def release(self) -> None:
         """Give up the lock without a clean stop."""

@@ -6,7 +6,6 @@ from typing import NamedTuple
 
 from strandline.log.aborted_index import AbortedTransaction
 from strandline.log.log_slice import LogSlice
-from strandline.log.segment import Segment
 from strandline.log.segments import Segments
 
 
@@ -56,25 +55,19 @@ def find_max_timestamp(segments: Segments, log_start_offset: int) -> TimestampOf
     for segment in sorted(candidates, key=lambda each: each.max_timestamp, reverse=True):
         if segment.max_timestamp < (0 if best is None else best.timestamp):
             break
-        # The largest may be that of a batch which compaction has emptied: then there is no record that has it.
         found = segment.find_by_timestamp(segment.max_timestamp, log_start_offset)
-        found = found or _find_max_of_records(segment, log_start_offset)
+        # A segment's largest may be of a record below the log start, or of a batch that compaction has emptied.
+        found = found or segment.find_by_timestamp(segment.max_timestamp_from(log_start_offset), log_start_offset)
         if found is not None and (best is None or (-found[0], found[1]) < (-best.timestamp, best.offset)):
             best = TimestampOffset(*found)
     return best
-
-
-def _find_max_of_records(segment: Segment, log_start_offset: int) -> tuple[int, int, int] | None:
-    with_records = (
-        head.max_timestamp for _, head in segment.heads() if head.record_count and head.last_offset >= log_start_offset
-    )
-    return segment.find_by_timestamp(max(with_records, default=2**63 - 1), log_start_offset)
 
 
 def aborted_transactions(segments: Segments, fetch_offset: int, upper_bound_offset: int) -> list[AbortedTransaction]:
     """Aborted transactions a read_committed reader of [fetch, upper bound) must filter out."""
     collected: list[AbortedTransaction] = []
     for segment in segments.from_offset(fetch_offset):
+        segment.check_aborted_index()
         found, is_complete = segment.aborted.collect(fetch_offset, upper_bound_offset)
         collected += found
         if is_complete:

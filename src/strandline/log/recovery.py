@@ -17,6 +17,7 @@ gaps by nature.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import partial
 
 from strandline.log import checkpoints, names, replay
 from strandline.log.filesystem import FileSystem
@@ -26,12 +27,13 @@ from strandline.log.log import Log
 from strandline.log.producer_snapshots import ProducerSnapshots
 from strandline.log.producer_state import ProducerState
 from strandline.log.segment import Segment
+from strandline.log.segment_recovery import SegmentRecovery
 from strandline.log.segments import Segments
+from strandline.log.splitting import split_overflowed
 from strandline.model.failures import CorruptData
 from strandline.model.partitions import TopicPartition
 from strandline.model.settings import DAY_MS, LogSettings
 from strandline.records.batch import MAGIC_V2, BatchHead
-from strandline.records.heads import head_of, verified_head_of
 
 
 def open_log(
@@ -67,6 +69,7 @@ def open_log(
     opening.settle_start(log_end_offset)
     opening.settle_epochs(log_end_offset)
     opening.settle_producers(log_end_offset)
+    opening.settle_aborted()
     for segment in opening.segments.all():
         segment.forget()  # opened again when used: a broker has many partitions, and few of them are busy
     return Log(
@@ -97,6 +100,7 @@ class _Opening:
     now_ms: int
     producer_id_expiration_ms: int
     is_fresh: bool = False  # whether a segment was created
+    has_unsaved_epochs: bool = False
     segments: Segments = field(init=False)
     epochs: LeaderEpochs = field(default_factory=LeaderEpochs)
     producers: ProducerState = field(default_factory=ProducerState)
@@ -126,6 +130,7 @@ class _Opening:
             elif suffix in names.INDEX_SUFFIXES and names.offset_name(offset, names.LOG) not in sizes:
                 self.findings.append(f"removed {name}: its segment is gone")
                 self.filesystem.remove(f"{self.directory}/{name}")
+        found = split_overflowed(self.filesystem, found, self.findings)
         self.segments = Segments(found or [self._fresh(self.log_start_offset)])
 
     def _fresh(self, base_offset: int) -> Segment:
@@ -134,12 +139,18 @@ class _Opening:
 
     def load_epochs(self) -> None:
         path = f"{self.directory}/{names.LEADER_EPOCH_CHECKPOINT}"
+        fault = "it has no entries"
         try:
             self.epochs = LeaderEpochs.from_entries(checkpoints.read_leader_epochs(self.filesystem, path))
         except CorruptData as error:
-            self.findings.append(f"{names.LEADER_EPOCH_CHECKPOINT}: {error}; rebuilt from the log")
-            for segment in self.segments.all():
-                self._assign_epochs_of(segment)
+            fault = str(error)
+        if self.epochs.latest_epoch is not None:
+            return
+        for segment in self.segments.all():
+            self._assign_epochs_of(segment)
+        if self.epochs.latest_epoch is not None:
+            self.findings.append(f"{names.LEADER_EPOCH_CHECKPOINT}: {fault}; rebuilt from the log")
+            self.has_unsaved_epochs = True
 
     def _assign_epochs_of(self, segment: Segment) -> None:
         try:
@@ -148,7 +159,10 @@ class _Opening:
         except CorruptData:
             return  # recovery will cut here, or report it
 
-    def _assign_epoch(self, head: BatchHead) -> None:
+    def _assign_epoch(self, head: BatchHead, recovery_point: int = 0) -> None:
+        """An epoch is on the disk before its batches: below the recovery point the checkpoint knows better."""
+        if head.base_offset < recovery_point:
+            return
         latest = self.epochs.latest_epoch
         if head.magic >= MAGIC_V2 and head.leader_epoch > (-1 if latest is None else latest):
             self.epochs.assign(head.leader_epoch, head.base_offset)
@@ -167,13 +181,29 @@ class _Opening:
             if index:
                 self.producers.map_end_offset = segment.base_offset
                 self.snapshots.take(self.producers, durable=False)
-            walk = _SegmentRecovery(self, segment, recovery_point)
-            walk.run()
-            expected, has_gaps = max(expected, walk.next_offset), has_gaps or walk.has_gaps
+            later = unflushed[index + 1 :]
+            walk = self._walk(segment, recovery_point, later[0].base_offset if later else None)
             if walk.fault is not None:
-                self.findings.append(walk.fault)
-                self._drop(unflushed[index + 1 :])
+                # What comes later goes first: after another crash there must still be a fault to see.
+                self._drop(later)
+            walk.cut()
+            if walk.fault is not None:
                 return
+            expected, has_gaps = max(expected, walk.next_offset), has_gaps or walk.has_gaps
+
+    def _walk(self, segment: Segment, recovery_point: int, end_offset_max: int | None) -> SegmentRecovery:
+        walk = SegmentRecovery(
+            segment,
+            self.producers,
+            recovery_point=recovery_point,
+            end_offset_max=end_offset_max,
+            took=partial(self._assign_epoch, recovery_point=recovery_point),
+            findings=self.findings,
+        )
+        walk.run()
+        if walk.fault is not None:
+            self.findings.append(walk.fault)
+        return walk
 
     def _drop(self, segments: list[Segment]) -> None:
         """Highest first, so that a crash in between leaves no hole."""
@@ -209,9 +239,10 @@ class _Opening:
             pass
         # A clean stop promised good bytes. Believe the bytes, not the promise.
         self._rebuild_producers(segment.base_offset)
-        walk = _SegmentRecovery(self, segment, segment.base_offset)
-        walk.run()
-        self.findings.append(walk.fault or f"{segment} was recovered")
+        walk = self._walk(segment, segment.base_offset, None)
+        walk.cut()
+        if walk.fault is None:
+            self.findings.append(f"{segment}: its index was rebuilt")
         return walk.next_offset
 
     def settle_start(self, log_end_offset: int) -> None:
@@ -220,15 +251,32 @@ class _Opening:
 
     def settle_epochs(self, log_end_offset: int) -> None:
         before = self.epochs.entries()
-        self.epochs.truncate_from_end(log_end_offset)
         self.epochs.truncate_from_start(self.log_start_offset)
+        self.epochs.truncate_from_end(log_end_offset)
         path = f"{self.directory}/{names.LEADER_EPOCH_CHECKPOINT}"
-        if self.epochs.entries() != before or not self.filesystem.exists(path):
+        if self.has_unsaved_epochs or self.epochs.entries() != before or not self.filesystem.exists(path):
             checkpoints.write_leader_epochs(self.filesystem, path, self.epochs.entries())
 
     def settle_producers(self, log_end_offset: int) -> None:
+        self.snapshots.remove_above(log_end_offset)
         self.snapshots.remove_strays(self.segments.base_offsets)
         self._rebuild_producers(log_end_offset)
+
+    def settle_aborted(self) -> None:
+        """Only where appends will go: the others are looked at when they are used."""
+        active = self.segments.active
+        try:
+            active.check_aborted_index()
+        except CorruptData as error:
+            self.findings.append(f"{error} Rebuilt.")
+            replay.rebuild_aborted(
+                active,
+                self.segments,
+                self.snapshots,
+                self.log_start_offset,
+                self.now_ms,
+                self.producer_id_expiration_ms,
+            )
 
     def _rebuild_producers(self, end_offset: int) -> None:
         replay.rebuild_producers(
@@ -240,53 +288,3 @@ class _Opening:
             self.now_ms,
             self.producer_id_expiration_ms,
         )
-
-
-class _SegmentRecovery:
-    """Reads one segment through, rebuilds everything derived from it, cuts it where it stops being valid."""
-
-    def __init__(self, opening: _Opening, segment: Segment, recovery_point: int) -> None:
-        self.opening = opening
-        self.segment = segment
-        self.recovery_point = recovery_point
-        self.next_offset = segment.base_offset
-        self.has_gaps = False
-        self.fault: str | None = None
-
-    def run(self) -> None:
-        segment = self.segment
-        segment.reset_indexes()
-        valid_bytes = 0
-        try:
-            for position, batch in segment.batches():
-                self._take(position, batch)
-                valid_bytes = position + len(batch)
-        except CorruptData as error:
-            self.fault = f"{segment}: {error}"
-        if valid_bytes < segment.size_bytes:
-            cut = segment.size_bytes - valid_bytes
-            self.fault = f"{self.fault or f'{segment}: a batch is cut short'}; cut {cut} bytes at {valid_bytes}"
-            segment.truncate_file(valid_bytes)
-        segment.finish()
-
-    def _take(self, position: int, batch: memoryview) -> None:
-        head = self._verified(batch)
-        if head.base_offset < self.next_offset or not self.segment.fits_offset(head.last_offset):
-            raise CorruptData(f"offset {head.base_offset} at position {position} is out of order")
-        self.has_gaps = self.has_gaps or head.base_offset > self.next_offset
-        self.segment.note_batches(position, [(head.size_bytes, head.last_offset, head.max_timestamp)])
-        self.opening._assign_epoch(head)
-        completed = replay.replay_batch(self.opening.producers, head, batch)
-        if completed is not None:
-            replay.note_completed(self.segment, self.opening.producers, completed)
-        self.next_offset = head.next_offset
-
-    def _verified(self, batch: memoryview) -> BatchHead:
-        try:
-            return verified_head_of(batch)
-        except CorruptData as error:
-            head = head_of(batch)
-            if head.last_offset >= self.recovery_point or head.last_offset_delta < 0:
-                raise
-            self.opening.findings.append(f"{self.segment}: {error}; kept, for it was flushed")
-            return head

@@ -7,6 +7,7 @@ from strandline.log.producer_snapshots import ProducerSnapshots
 from strandline.log.producer_state import CompletedTransaction, ProducerState
 from strandline.log.segment import Segment
 from strandline.log.segments import Segments
+from strandline.model.failures import CorruptData
 from strandline.records.batch import BatchHead, Buffer
 from strandline.records.control import read_marker
 
@@ -58,7 +59,12 @@ def rebuild_producers(
     )
     start = max(producers.map_end_offset, log_start_offset)
     for segment in segments.from_offset(start):
-        _replay_segment(segment, producers, start, end_offset)
+        if segment.base_offset >= end_offset:
+            break  # recovery has yet to look at these: their bytes may be anything
+        try:
+            _replay_segment(segment, producers, start, end_offset)
+        except CorruptData:
+            continue  # rot in what was synced: what cannot be read cannot be known
     producers.map_end_offset = end_offset
 
 
@@ -75,3 +81,28 @@ def _replay_segment(segment: Segment, producers: ProducerState, start: int, end_
         completed = replay_batch(producers, head, batch)
         if completed is not None:
             producers.complete(completed)  # its index entry was made when it was written
+
+
+def rebuild_aborted(
+    segment: Segment,
+    segments: Segments,
+    snapshots: ProducerSnapshots,
+    log_start_offset: int,
+    now_ms: int,
+    expiration_ms: int,
+) -> None:
+    """Make the index of aborted transactions of one segment anew, from the producers as they were before it."""
+    producers = ProducerState()
+    base_offset = segment.base_offset
+    start = min(log_start_offset, base_offset)
+    rebuild_producers(segments, producers, snapshots, start, base_offset, now_ms, expiration_ms)
+    segment.aborted.clear()
+    try:
+        for position, head in segment.heads():
+            batch = segment.file.read(position, head.size_bytes) if head.is_control else b""
+            completed = replay_batch(producers, head, batch)
+            if completed is not None:
+                note_completed(segment, producers, completed)
+    except CorruptData:
+        pass  # rot: what is behind it cannot be known
+    segment.aborted.is_checked = True

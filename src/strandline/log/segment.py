@@ -43,7 +43,7 @@ class Segment:
         "bytes_since_index_entry",
         "created_ms",
         "directory",
-        "is_index_full",
+        "index_entries_left",
         "is_preallocated",
         "offset_of_max_timestamp",
         "roll_jitter_ms",
@@ -75,7 +75,7 @@ class Segment:
         self.bytes_since_index_entry = 0
         self.offset_of_max_timestamp = base_offset
         self.is_preallocated = False  # whether the indexes can take entries
-        self.is_index_full = False  # whether one of them took its last
+        self.index_entries_left = 0  # how many more both of them take
         self._max_timestamp: int | None = None  # None until read from the time index
         self._first_timestamp: int | None = None  # None until read from the first batch
         self._file: File | None = None
@@ -108,7 +108,7 @@ class Segment:
         segment._file = filesystem.open(segment.path(names.LOG), create=True)
         segment._file.truncate(0)
         segment.aborted.remove()
-        segment._aborted = None  # its file is gone, and with it the handle: the first aborted transaction makes another
+        segment._aborted = None  # removed means closed for good
         segment.clear_indexes()
         return segment
 
@@ -189,7 +189,7 @@ class Segment:
             if batch_timestamp > max_timestamp:
                 self._max_timestamp = max_timestamp = batch_timestamp
                 self.offset_of_max_timestamp = last_offset
-            if since_entry > interval and not self.is_index_full:
+            if since_entry > interval and self.index_entries_left > 0:
                 self._add_index_entries(last_offset, position)
                 since_entry = 0
             position += size
@@ -197,10 +197,10 @@ class Segment:
         self.bytes_since_index_entry = since_entry
 
     def _add_index_entries(self, last_offset: int, position: int) -> None:
-        offsets, times = self.offset_index, self.time_index
+        offsets, times = self._offset_index or self.offset_index, self._time_index or self.time_index
         offsets.append(last_offset, position)
         times.maybe_append(self.max_timestamp, self.offset_of_max_timestamp)
-        self.is_index_full = offsets.is_full or times.is_full
+        self.index_entries_left -= 1
 
     def fits_offset(self, offset: int) -> bool:
         return 0 <= offset - self.base_offset <= RELATIVE_OFFSET_MAX
@@ -213,7 +213,7 @@ class Segment:
         if (
             size_bytes + size > settings.segment_bytes
             or last_offset - self.base_offset > RELATIVE_OFFSET_MAX
-            or self.is_index_full
+            or self.index_entries_left <= 0
         ):
             return True
         if size_bytes == 0:
@@ -221,7 +221,9 @@ class Segment:
         # By the clock of the records where they have one, so that a replica rolls where its leader does (KIP-33).
         first = self._first_timestamp if self._first_timestamp is not None else self.first_timestamp
         waited_ms = max_timestamp - first if first >= 0 else now_ms - self.created_ms
-        return waited_ms > settings.segment_ms - self.roll_jitter_ms
+        waited_ms += self.roll_jitter_ms
+        # What compaction may not leave waiting must not stay in the active segment for longer (KIP-354).
+        return waited_ms > settings.segment_ms or (waited_ms > settings.max_compaction_lag_ms and settings.compacts)
 
     @property
     def first_timestamp(self) -> int:
@@ -236,8 +238,32 @@ class Segment:
     @property
     def max_timestamp(self) -> int:
         if self._max_timestamp is None:
+            if not self._is_last_time_entry_true():
+                self.rebuild_indexes()
             self._max_timestamp, self.offset_of_max_timestamp = self.time_index.last_entry
         return self._max_timestamp
+
+    def max_timestamp_from(self, offset: int) -> int:
+        """The largest timestamp of the records at or after `offset`: a scan over the whole segment."""
+        largest = NO_TIMESTAMP
+        for position, head in self.heads():
+            if head.last_offset < offset or head.max_timestamp <= largest or head.record_count == 0:
+                continue
+            if head.base_offset >= offset:
+                largest = head.max_timestamp
+            else:
+                records = read_records(self.file.read(position, head.size_bytes))
+                largest = max((each.timestamp for each in records if each.offset >= offset), default=largest)
+        return largest
+
+    def _is_last_time_entry_true(self) -> bool:
+        """As far as can be told from the batch it names and from those behind the last index entry."""
+        entry = self.time_index.last_entry
+        _, position = self.offset_index.lookup(self.offset_index.last_offset)
+        try:
+            return self._is_true(entry) and all(head.max_timestamp <= entry[0] for _, head in self.heads(position))
+        except CorruptData:
+            return False
 
     def largest_timestamp_or_modified_ms(self) -> int:
         """What time-based retention judges by (SPEC C2)."""
@@ -250,6 +276,8 @@ class Segment:
         entry_offset, position = self.offset_index.lookup(offset)
         expected = range(self.base_offset, entry_offset + 1) if position else None
         try:
+            if not 0 <= position <= self.size_bytes:
+                raise CorruptData(f"an index entry points at position {position}")
             return find_batch(self.file, position, self.size_bytes, offset, expected=expected)
         except CorruptData:
             self.rebuild_indexes()
@@ -263,22 +291,58 @@ class Segment:
 
     def end(self) -> tuple[int, int]:
         """The next offset and the position where the last whole batch ends: a scan from the last index entry."""
-        next_offset, position = self.offset_index.lookup(self.offset_index.last_offset)
+        entry_offset, position = self.offset_index.lookup(self.offset_index.last_offset)
+        next_offset = self.base_offset
         for at, head in self.heads(position):
+            is_first_found = position and next_offset == self.base_offset
+            if head.base_offset < next_offset or (is_first_found and head.last_offset != entry_offset):
+                raise CorruptData(f"offset {head.base_offset} at position {at} is out of order")
             next_offset, position = head.next_offset, at + head.size_bytes
         return next_offset, position
 
     def find_by_timestamp(self, timestamp: int, from_offset: int) -> tuple[int, int, int] | None:
         """(timestamp, offset, leader epoch) of the first record at or after both bounds, looked up inside batches."""
-        _, entry_offset = self.time_index.lookup(timestamp)
-        _, position = self.offset_index.lookup(max(entry_offset, from_offset))
-        for at, head in self.heads(position):
+        entry = self.time_index.lookup(timestamp)
+        if not self._is_true(entry):
+            self.rebuild_indexes()
+            entry = self.time_index.lookup(timestamp)
+        found = self.position_of(max(entry[1], from_offset))
+        for at, head in self.heads(found[0]) if found else ():
             if head.max_timestamp < timestamp or head.last_offset < from_offset:
                 continue
             for record in read_records(self.file.read(at, head.size_bytes)):
                 if record.timestamp >= timestamp and record.offset >= from_offset:
                     return record.timestamp, record.offset, head.leader_epoch
         return None
+
+    def check_aborted_index(self) -> None:
+        """`CorruptData` where it names a transaction that did not end here. It is looked at once."""
+        if self.aborted.is_checked:
+            return
+        self.aborted.sanity_check()
+        for aborted in self.aborted.all():
+            found = self.position_of(aborted.last_offset)
+            head = next(self.heads(found[0]), (0, None))[1] if found else None
+            if head is None or (head.base_offset, head.producer_id) != (aborted.last_offset, aborted.producer_id):
+                raise CorruptData(f"{self.aborted.path}: no marker of producer {aborted.producer_id} is where it says.")
+        self.aborted.is_checked = True
+
+    def _is_true(self, entry: tuple[int, int]) -> bool:
+        """Whether a time index entry is what the log says: a batch with that timestamp holds that offset."""
+        timestamp, offset = entry
+        if timestamp < 0:
+            return True
+        found = self.position_of(offset)
+        if found is None:
+            return False
+        _, head = next(self.heads(found[0]))
+        return head.base_offset <= offset and head.max_timestamp == timestamp
+
+    def batch_start(self, offset: int) -> int:
+        """The base offset of the batch that holds `offset`; the offset itself where none does."""
+        found = self.position_of(offset)
+        head = next(self.heads(found[0]), None) if found else None
+        return min(offset, head[1].base_offset) if head else offset
 
     # Changing shape.
 
@@ -311,11 +375,15 @@ class Segment:
         self.clear_indexes()
         try:
             for position, head in self.heads():
+                if not self.fits_offset(head.last_offset):
+                    break
                 self.note_batches(position, [(head.size_bytes, head.last_offset, head.max_timestamp)])
         except CorruptData:
             pass  # a look-up beyond this point will meet the same bytes and say so
         if not was_preallocated:
             self.finish()
+            self.offset_index.sync()  # no flush will come by here again, and a clean stop vouches for them
+            self.time_index.sync()
 
     def reset_indexes(self) -> None:
         """All three indexes empty and ready to be filled again by a walk over the file."""
@@ -342,7 +410,7 @@ class Segment:
         self.offset_index.prepare_for_append(index_bytes)
         self.time_index.prepare_for_append(index_bytes)
         self.is_preallocated = True
-        self.is_index_full = self.offset_index.is_full or self.time_index.is_full
+        self.index_entries_left = min(self.offset_index.entries_left, self.time_index.entries_left)
 
     def finish(self) -> None:
         """No more appends: the last time index entry tells the largest timestamp, both indexes are trimmed."""
@@ -352,19 +420,40 @@ class Segment:
         self.time_index.trim()
         self.is_preallocated = False
 
+    def sync(self) -> None:
+        """All files of a segment that is not in a log yet; `flush` does it for those that are."""
+        self.file.sync()
+        self.offset_index.sync()
+        self.time_index.sync()
+        self.aborted.sync()
+
     def truncate_file(self, size_bytes: int) -> None:
         """Cut the `.log` file only: recovery rebuilds the rest."""
         self.file.truncate(size_bytes)
         self.size_bytes = size_bytes
 
     def change_suffix(self, suffix: str) -> None:
-        """Rename all files of the segment; the `.log` file last, since recovery goes by it (KAFKA-6264)."""
-        for kind in reversed(names.SEGMENT_SUFFIXES):
+        """Rename all files of the segment, its `.log` file first or last, since recovery goes by it (KAFKA-6264).
+
+        Last when it becomes `.swap`: then all is ready to take its place. First, and durably, when it takes its place or
+        leaves it: indexes without a `.log` file are seen to wait for it or to belong to nothing, while a `.log` file
+        without its index of aborted transactions is not seen to miss one.
+        """
+        if suffix == names.SWAP:
+            self._rename(names.INDEX_SUFFIXES, suffix)
+            self._rename((names.LOG,), suffix)
+        else:
+            self._rename((names.LOG,), suffix)
+            self._filesystem.sync_directory(self.directory)
+            self._rename(names.INDEX_SUFFIXES, suffix)
+        self.suffix = suffix
+        self._tell_moved()
+
+    def _rename(self, kinds: Sequence[str], suffix: str) -> None:
+        for kind in kinds:
             old = self.path(kind)
             if self._filesystem.exists(old):
                 self._filesystem.rename(old, old.removesuffix(self.suffix) + suffix)
-        self.suffix = suffix
-        self._tell_moved()
 
     def moved(self, directory: str) -> None:
         self.directory = directory
