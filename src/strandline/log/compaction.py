@@ -45,7 +45,7 @@ class CompactionAbandoned(Exception):
 @dataclass(slots=True)
 class CompactionCounts:
     map_keys: int = 0
-    bytes_read: int = 0  # segments that are both mapped and copied count twice
+    bytes_read: int = 0  # from the disk or its cache: what is mapped and copied counts twice
     bytes_written: int = 0
     records_read: int = 0
     records_written: int = 0
@@ -84,6 +84,7 @@ class Compaction:
     counts: CompactionCounts = field(default_factory=CompactionCounts)
     next_dirty_offset: int | None = None  # once it has run
     replacements: list[Replacement] = field(default_factory=list)
+    _bytes_done: int = 0
     _throttle: Callable[[int], None] = _nothing
     _progress: Callable[[int, int], None] = _nothing
     _should_stop: Callable[[], bool] = _never
@@ -122,7 +123,7 @@ class Compaction:
         progress: Callable[[int, int], None] = _nothing,
         should_stop: Callable[[], bool] = _never,
     ) -> None:
-        """`throttle` is told of bytes read and written, `progress` of bytes read and to be read.
+        """`throttle` is told of bytes read and written, `progress` of bytes done and to be done.
 
         `CompactionAbandoned` or a failure leaves no files behind. `CorruptData` says that the log cannot be cleaned.
         """
@@ -213,17 +214,19 @@ class Compaction:
             file.close()
         if end < source.size_bytes:
             raise CorruptData(f"{source.path}: no whole batch at position {end}")
+        self._bytes_done += source.size_bytes
+        self._progress(self._bytes_done, self.bytes_to_do)
 
-    def _note_read(self, size_bytes: int) -> None:
+    def _note_read(self, position: int, size_bytes: int) -> None:
         if self._should_stop():
             raise CompactionAbandoned("asked to stop")
         self.counts.bytes_read += size_bytes
         self._throttle(size_bytes)
-        self._progress(self.counts.bytes_read, self.bytes_to_read)
+        self._progress(self._bytes_done + position, self.bytes_to_do)
 
     @property
-    def bytes_to_read(self) -> int:
-        """At most: less where the map is full early."""
+    def bytes_to_do(self) -> int:
+        """Mapped, then copied; less where the map is full early."""
         dirty = sum(each.size_bytes for each in self.sources if each.end_offset > self.first_dirty_offset)
         return dirty + sum(each.size_bytes for each in self.sources)
 

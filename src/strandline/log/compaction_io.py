@@ -13,13 +13,13 @@ from strandline.log.segment import Segment
 class WatchedFile:
     """As much of a `File` as a walk needs, with its reads reported."""
 
-    def __init__(self, file: File, note_read: Callable[[int], None]) -> None:
+    def __init__(self, file: File, note_read: Callable[[int, int], None]) -> None:
         self._file = file
         self._note_read = note_read
 
     def read(self, position: int, length: int) -> bytes:
         data = self._file.read(position, length)
-        self._note_read(len(data))
+        self._note_read(position, len(data))
         return data
 
 
