@@ -159,6 +159,7 @@ def test_power_loss_when_nothing_counts_as_flushed() -> None:
 def test_power_loss_at_every_step_of_resolving_what_a_compaction_left() -> None:
     """Recovery is cut off too, from each state that the death of the process leaves."""
     verify = verify_with(expected().log_end_offset)
+    seen: set[tuple[str, ...]] = set()
     steps = 0
 
     def resolve(disk: SimulatedDisk, _: Promises) -> None:
@@ -166,7 +167,9 @@ def test_power_loss_at_every_step_of_resolving_what_a_compaction_left() -> None:
 
     def verify_resolved(disk: SimulatedDisk, _: Promises) -> None:
         nonlocal steps
-        if any(name.endswith(UNFINISHED[:2]) for name in disk.names(image().log.directory)):
+        found_names = tuple(disk.names(image().log.directory))
+        if found_names not in seen and any(name.endswith(UNFINISHED[:2]) for name in found_names):
+            seen.add(found_names)
             found = run_with_power_loss_at_every_step(
                 resolve, verify, make_oracle=Promises, make_disk=disk.kill, seeds=1, corner_cases_max=3
             )

@@ -89,24 +89,56 @@ class Promises:
     is_done = False
 
 
+def split_with_promise(disk: SimulatedDisk, promises: Promises) -> None:
+    split(scene_on(disk))
+    promises.is_done = True
+
+
+def verify_old_or_new(disk: SimulatedDisk, promises: Promises) -> None:
+    scene = scene_on(disk)
+    assert list(scene.batches()) == list(image().batches())
+    new, old = [0, 2, 4, 6, 8, 12], [0, 4, 8, 12]
+    assert scene.base_offsets() == new or (scene.base_offsets() == old and not promises.is_done)
+    assert scene.names(*UNFINISHED) == []
+
+
 def test_power_loss_at_every_step_of_a_split() -> None:
-    batches = list(scene_on(image().disk.kill()).batches())
-
-    def run(disk: SimulatedDisk, promises: Promises) -> None:
-        split(scene_on(disk))
-        promises.is_done = True
-
-    def verify(disk: SimulatedDisk, promises: Promises) -> None:
-        scene = scene_on(disk)
-        assert list(scene.batches()) == batches
-        new, old = [0, 2, 4, 6, 8, 12], [0, 4, 8, 12]
-        assert scene.base_offsets() == new or (scene.base_offsets() == old and not promises.is_done)
-        assert scene.names(*UNFINISHED) == []
-
     count = run_with_power_loss_at_every_step(
-        run, verify, make_oracle=Promises, make_disk=image().disk.kill, seeds=3, corner_cases_max=6
+        split_with_promise,
+        verify_old_or_new,
+        make_oracle=Promises,
+        make_disk=image().disk.kill,
+        seeds=6,
+        corner_cases_max=6,
     )
     assert count.steps > 60
+
+
+def test_power_loss_at_every_step_of_resolving_what_a_split_left() -> None:
+    """Several `.swap` files must take their places one after the other: one that is still `.swap` after another crash
+    condemns what lies between it and the next."""
+    seen: set[tuple[str, ...]] = set()
+
+    def resolve(disk: SimulatedDisk, _: Promises) -> None:
+        resolve_leftovers(disk, DIRECTORY, image().settings, [])
+
+    def verify_resolved(disk: SimulatedDisk, _: Promises) -> None:
+        found = tuple(disk.names(DIRECTORY))
+        if found not in seen and sum(name.endswith(".log.swap") for name in found) == 4:
+            seen.add(found)
+            run_with_power_loss_at_every_step(
+                resolve, verify_old_or_new, make_oracle=Promises, make_disk=disk.kill, seeds=10, corner_cases_max=1
+            )
+
+    run_with_power_loss_at_every_step(
+        split_with_promise,
+        verify_resolved,
+        make_oracle=Promises,
+        make_disk=image().disk.kill,
+        seeds=0,
+        corner_cases_max=0,
+    )
+    assert len(seen) > 5
 
 
 def put(disk: SimulatedDisk, name: str, data: bytes = b"") -> None:

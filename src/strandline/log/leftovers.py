@@ -29,13 +29,19 @@ def resolve_leftovers(filesystem: FileSystem, directory: str, settings: LogSetti
             filesystem.remove(f"{directory}/{name}")
     # What was replaced must be gone for good before its successor takes the name.
     filesystem.sync_directory(directory)
-    # The `.log` files first: as long as one is `.swap`, what has its number already is taken for the replaced.
+    _put_in_place(filesystem, directory, swaps, findings)
+
+
+def _put_in_place(filesystem: FileSystem, directory: str, swaps: list[str], findings: list[str]) -> None:
+    """The `.log` files first, from the lowest on: after another crash, everything from the lowest `.log.swap` on is taken
+    for the replaced."""
     logs = [name for name in swaps if name.endswith(names.LOG + names.SWAP)]
-    for group in (logs, [name for name in swaps if name not in logs]):
-        for name in group:
-            findings.append(f"put {name} in place")
-            filesystem.rename(f"{directory}/{name}", f"{directory}/{name.removesuffix(names.SWAP)}")
-        filesystem.sync_directory(directory)
+    for name in (*logs, *(name for name in swaps if name not in logs)):
+        findings.append(f"put {name} in place")
+        filesystem.rename(f"{directory}/{name}", f"{directory}/{name.removesuffix(names.SWAP)}")
+        if name in logs:
+            filesystem.sync_directory(directory)
+    filesystem.sync_directory(directory)
 
 
 def _remove_unfinished(filesystem: FileSystem, directory: str, findings: list[str]) -> list[str]:

@@ -3,8 +3,8 @@
     1  `.cleaned` becomes `.swap`, the highest segment first, each synced before the next: a `.cleaned` file tells
        recovery that no `.swap` at or above it may be used, so they count from the moment the lowest is renamed
     2  the old segments become `.deleted`, in any order: recovery removes what lies below a `.swap`
-    3  `.swap` becomes the final name; the `.log` file first, so that recovery, which clears the way for a `.log.swap`,
-       does not take an index that is already in place for an old one
+    3  `.swap` becomes the final name, the lowest segment first, each synced before the next: recovery clears the way
+       from the lowest `.log.swap` on, and must not take for old what is already in place
 
 Each step is synced before the next begins, so that only names of one step can be in doubt. Old and new segments may
 have the same base offset, hence the same names, which is why 3 must wait for 2.
@@ -31,17 +31,10 @@ def replace_segments(log: Log, old: Sequence[Segment], new: Sequence[Segment], *
     for segment in old:
         log.deletions.schedule(segment, now_ms + log.settings.file_delete_delay_ms)
     log.filesystem.sync_directory(log.directory)
-    _take_final_names(log, new)
-    _remove_snapshots(log, old, new)
-
-
-def _take_final_names(log: Log, new: Sequence[Segment]) -> None:
-    for segment in new:
-        log.filesystem.rename(segment.path(names.LOG), segment.path(names.LOG).removesuffix(names.SWAP))
-    log.filesystem.sync_directory(log.directory)
     for segment in new:
         segment.change_suffix("")
     log.filesystem.sync_directory(log.directory)
+    _remove_snapshots(log, old, new)
 
 
 def _remove_snapshots(log: Log, old: Sequence[Segment], new: Sequence[Segment]) -> None:
