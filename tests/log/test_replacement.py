@@ -42,9 +42,7 @@ def copied(scene: Scene, batches: list[bytes], base_offset: int) -> Segment:
         head = head_of(batch)
         segment.append([batch], [(len(batch), head.last_offset, head.max_timestamp)])
     segment.finish()
-    segment.file.sync()
-    segment.offset_index.sync()
-    segment.time_index.sync()
+    segment.sync()
     scene.disk.sync_directory(DIRECTORY)
     return segment
 

@@ -55,8 +55,5 @@ class CleanedSegmentWriter:
         for transaction in aborted:
             segment.aborted.append(transaction)
         segment.finish()
-        segment.file.sync()
-        segment.offset_index.sync()
-        segment.time_index.sync()
-        segment.aborted.sync()
+        segment.sync()
         segment.forget()
