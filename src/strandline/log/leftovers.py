@@ -33,8 +33,7 @@ def resolve_leftovers(filesystem: FileSystem, directory: str, settings: LogSetti
 
 
 def _put_in_place(filesystem: FileSystem, directory: str, swaps: list[str], findings: list[str]) -> None:
-    """The `.log` files first, from the lowest on: after another crash, everything from the lowest `.log.swap` on is taken
-    for the replaced."""
+    """The `.log` files first, the lowest first: after a further crash, what is above a `.log.swap` counts as old."""
     logs = [name for name in swaps if name.endswith(names.LOG + names.SWAP)]
     for name in (*logs, *(name for name in swaps if name not in logs)):
         findings.append(f"put {name} in place")
