@@ -314,16 +314,28 @@ class Log:
         limit = log_end_offset if max_offset is None else max_offset
         if offset >= min(limit, log_end_offset):
             return LogSlice(self.segments.active.file, self.segments.active.size_bytes, 0)
-        return lookup.read_slice(self.segments, offset, max_bytes, max_offset=limit, log_end_offset=log_end_offset)
+        try:
+            return lookup.read_slice(self.segments, offset, max_bytes, max_offset=limit, log_end_offset=log_end_offset)
+        except OSError as error:
+            raise self.failed(error) from error
 
     def find_by_timestamp(self, timestamp: int) -> TimestampOffset | None:
-        return lookup.find_by_timestamp(self.segments, timestamp, self.log_start_offset)
+        self.check_usable()
+        try:
+            return lookup.find_by_timestamp(self.segments, timestamp, self.log_start_offset)
+        except OSError as error:
+            raise self.failed(error) from error
 
     def find_max_timestamp(self) -> TimestampOffset | None:
-        return lookup.find_max_timestamp(self.segments, self.log_start_offset)
+        self.check_usable()
+        try:
+            return lookup.find_max_timestamp(self.segments, self.log_start_offset)
+        except OSError as error:
+            raise self.failed(error) from error
 
     def aborted_transactions(self, fetch_offset: int, upper_bound_offset: int) -> list[AbortedTransaction]:
         """A damaged index is found here, and rebuilt."""
+        self.check_usable()
         while True:
             try:
                 return lookup.aborted_transactions(self.segments, fetch_offset, upper_bound_offset)
