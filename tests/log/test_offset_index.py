@@ -418,3 +418,15 @@ def test_every_fault_is_told_to_the_tool(path: str) -> None:
         "entry 5 has position 100, outside the log of 100 bytes",
     ]
     index.close()
+
+
+def test_zeros_behind_the_entries_are_room_when_an_index_is_only_looked_at(path: str) -> None:
+    """A running broker's index, or a killed one's, is as long as it was allocated."""
+    filled(path, [(BASE + 1, 256), (BASE + 256, 512)])
+    looked_at = open_index(path, writable=False)
+    assert looked_at.entry_count == 100
+    looked_at.forget_zeros()
+    assert list(looked_at.entries()) == [(BASE + 1, 256), (BASE + 256, 512)]
+    assert list(looked_at.check_all(LOG_BYTES)) == []
+    with pytest.raises(BrokenInvariant):
+        open_index(path).forget_zeros()

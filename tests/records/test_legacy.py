@@ -18,6 +18,7 @@ from strandline.records.compression import Codec, compress
 from strandline.records.heads import head_of, verified_head_of
 from strandline.records.legacy import (
     build_legacy,
+    read_checked_records,
     read_legacy_head,
     read_legacy_records,
     up_convert,
@@ -319,6 +320,20 @@ def test_what_a_message_set_cannot_say_is_not_written() -> None:
 
 @every_format
 @every_codec
+def test_each_message_tells_whether_its_own_crc_holds(magic: int, codec: Codec) -> None:
+    sound = build_legacy(THREE, magic=magic, codec=codec)
+    messages = [sound] if codec is not Codec.NONE else list(split_batches(sound))
+    checked = [each for message in messages for each in read_checked_records(message)]
+    assert [each.record for each in checked] == read_all(sound)
+    assert all(each.is_valid for each in checked)
+    last = bytearray(messages[-1])
+    if codec is Codec.NONE:
+        last[12] ^= 1
+        assert [each.is_valid for each in read_checked_records(last)] == [False]
+
+
+@every_format
+@every_codec
 def test_damaged_messages_never_raise_anything_but_corrupt_data(magic: int, codec: Codec) -> None:
     sound = build_legacy(THREE, magic=magic, codec=codec)
     generator = random.Random(f"damage {magic} {codec.name}")
@@ -328,7 +343,7 @@ def test_damaged_messages_never_raise_anything_but_corrupt_data(magic: int, code
             damaged[generator.randrange(len(damaged))] = generator.randrange(256)
         # The CRC is made right again, so that the damage is looked at.
         damaged[12:16] = crc32(damaged[16:]).to_bytes(4, "big")
-        for read in (head_of, verified_head_of, read_records, up_convert):
+        for read in (head_of, verified_head_of, read_records, read_checked_records, up_convert):
             with suppress(CorruptData):
                 list(read(damaged))
         with suppress(CorruptData):

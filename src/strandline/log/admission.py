@@ -7,10 +7,12 @@ arrival time. Answers are Kafka's error codes (reliability §7.2).
 
 from __future__ import annotations
 
+from array import array
+
 from crc32c import crc32c
 
 from strandline.model.failures import CorruptData, ErrorCode, Refused
-from strandline.model.settings import LogSettings
+from strandline.model.settings import LONG_MAX, LogSettings
 from strandline.records.batch import (
     ATTRIBUTES_POSITION,
     CODEC_MASK,
@@ -19,6 +21,7 @@ from strandline.records.batch import (
     HEAD_BYTES,
     LENGTH_END,
     LOG_APPEND_TIME,
+    MAGIC_POSITION,
     MAGIC_V2,
     NO_TIMESTAMP,
     TRANSACTIONAL,
@@ -44,29 +47,26 @@ class Admission:
         self.settings = settings
         self._size_bytes_max = min(settings.max_message_bytes, settings.segment_bytes)
         self._after_max_ms = settings.message_timestamp_after_max_ms
-        self._before_max_ms = settings.message_timestamp_before_max_ms
-        self._touches_records = (
-            settings.compacts
-            or settings.compression_type != "producer"
-            or settings.message_timestamp_type == "LogAppendTime"
-        )
+        stamps = settings.message_timestamp_type == "LogAppendTime"  # whatever the producer's clock says
+        self._before_max_ms = LONG_MAX if stamps else settings.message_timestamp_before_max_ms
+        self._touches_records = settings.compacts or settings.compression_type != "producer" or stamps
 
     def admit(self, batch: Buffer, now_ms: int, from_client: bool) -> tuple[Buffer, BatchHead]:
         """The batch to write, which may be another one than was given, and its head. `Refused` says why not."""
         size = len(batch)
         if size < HEAD_BYTES:
-            raise Refused(ErrorCode.CORRUPT_MESSAGE, f"{size} bytes are too few for a record batch")
+            raise _too_short(batch)
         head = BatchHead._make(HEAD.unpack_from(batch))
         if head.magic != MAGIC_V2 or head.batch_length + LENGTH_END != size or size > self._size_bytes_max:
             raise _misfit(head, size, self.settings)
         if crc32c(memoryview(batch)[ATTRIBUTES_POSITION:]) != head.crc:
             raise Refused(ErrorCode.CORRUPT_MESSAGE, "the CRC of the batch does not match its bytes")
-        _check_head(head, CLIENT_ATTRIBUTES if from_client else COORDINATOR_ATTRIBUTES)
-        if self._touches_records and not head.is_control:
+        _check_head(head, from_client)
+        if self._touches_records:
             batch, head = _with_records_touched(batch, head, self.settings, now_ms)
         if from_client and (
             head.max_timestamp > now_ms + self._after_max_ms
-            or NO_TIMESTAMP < head.base_timestamp < now_ms - self._before_max_ms
+            or (head.base_timestamp < now_ms - self._before_max_ms and head.base_timestamp != NO_TIMESTAMP)
         ):
             raise _untimely(head, self.settings, now_ms)
         return batch, head
@@ -75,18 +75,22 @@ class Admission:
 def _with_records_touched(
     batch: Buffer, head: BatchHead, settings: LogSettings, now_ms: int
 ) -> tuple[Buffer, BatchHead]:
-    if settings.compacts:
-        _check_keys(batch, head)
-    wanted = settings.compression_type
-    if wanted != "producer" and codec_named(wanted) != head.codec:
-        batch, head = _recompress(batch, head, codec_named(wanted))
+    if not head.is_control:
+        if settings.compacts:
+            _check_keys(batch, head)
+        wanted = settings.compression_type
+        if wanted != "producer" and codec_named(wanted) != head.codec:
+            batch, head = _recompress(batch, head, codec_named(wanted))
+            if len(batch) > min(settings.max_message_bytes, settings.segment_bytes):
+                raise _misfit(head, len(batch), settings)
     if settings.message_timestamp_type == "LogAppendTime":
         batch, head = _stamp(batch, head, now_ms)
     return batch, head
 
 
-def _check_head(head: BatchHead, allowed_attributes: int) -> None:
+def _check_head(head: BatchHead, from_client: bool) -> None:
     attributes = head.attributes
+    allowed_attributes = CLIENT_ATTRIBUTES if from_client else COORDINATOR_ATTRIBUTES
     if attributes & ~allowed_attributes or attributes & CODEC_MASK > Codec.ZSTD:
         raise Refused(ErrorCode.INVALID_RECORD, f"attributes {attributes:#06x} are not a client's to set")
     if attributes & LOG_APPEND_TIME:
@@ -97,7 +101,7 @@ def _check_head(head: BatchHead, allowed_attributes: int) -> None:
             f"{head.record_count} records do not fit a last offset delta of {head.last_offset_delta}",
         )
     if head.producer_id >= 0:
-        if head.base_sequence < 0 and not attributes & CONTROL:
+        if head.base_sequence < 0 and from_client:
             raise Refused(ErrorCode.INVALID_RECORD, f"base sequence {head.base_sequence} with a producer id")
     elif attributes & TRANSACTIONAL:
         raise Refused(ErrorCode.INVALID_RECORD, "a transactional batch needs a producer id")
@@ -112,19 +116,21 @@ def _untimely(head: BatchHead, settings: LogSettings, now_ms: int) -> Refused:
 
 
 def _check_keys(batch: Buffer, head: BatchHead) -> None:
-    try:
-        columns = walk_records(records_section(batch), head.record_count)
-    except CorruptData as error:
-        raise Refused(ErrorCode.INVALID_RECORD, str(error)) from None
+    _, columns = _walk(batch, head)
     if -1 in columns[KEY_LENGTH::COLUMNS]:
         raise Refused(ErrorCode.INVALID_RECORD, "a compacted topic takes only records that have a key")
 
 
-def _recompress(batch: Buffer, head: BatchHead, codec: Codec) -> tuple[Buffer, BatchHead]:
+def _walk(batch: Buffer, head: BatchHead) -> tuple[Buffer, array[int]]:
     try:
         section = records_section(batch)
+        return section, walk_records(section, head.record_count)
     except CorruptData as error:
         raise Refused(ErrorCode.INVALID_RECORD, str(error)) from None
+
+
+def _recompress(batch: Buffer, head: BatchHead, codec: Codec) -> tuple[Buffer, BatchHead]:
+    section, _ = _walk(batch, head)
     sealed = seal_batch(
         section,
         base_offset=head.base_offset,
@@ -147,9 +153,19 @@ def _stamp(batch: Buffer, head: BatchHead, now_ms: int) -> tuple[Buffer, BatchHe
     return writable, head._replace(max_timestamp=now_ms, attributes=head.attributes | LOG_APPEND_TIME)
 
 
+def _too_short(batch: Buffer) -> Refused:
+    if len(batch) > MAGIC_POSITION and batch[MAGIC_POSITION] in (0, 1):
+        return _old_format(batch[MAGIC_POSITION])
+    return Refused(ErrorCode.CORRUPT_MESSAGE, f"{len(batch)} bytes are too few for a record batch")
+
+
+def _old_format(magic: int) -> Refused:
+    return Refused(ErrorCode.INVALID_RECORD, f"message format v{magic} must be converted to v2 first")
+
+
 def _misfit(head: BatchHead, size: int, settings: LogSettings) -> Refused:
     if head.magic in (0, 1):
-        return Refused(ErrorCode.INVALID_RECORD, f"message format v{head.magic} must be converted to v2 first")
+        return _old_format(head.magic)
     if head.magic != MAGIC_V2:
         return Refused(ErrorCode.CORRUPT_MESSAGE, f"magic byte {head.magic} is not a record format")
     if HEAD_BYTES <= head.batch_length + LENGTH_END < size:

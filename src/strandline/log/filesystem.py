@@ -16,6 +16,7 @@ import fcntl
 import mmap
 import os
 import shutil
+import sys
 from collections.abc import Sequence
 from typing import Any, Protocol
 
@@ -149,7 +150,10 @@ class RealFile:
             raise OSError(errno.EBADF, os.strerror(errno.EBADF), self.path)
         if length <= 0:  # mmap would take 0 for the whole file
             raise ValueError(f"cannot map {length} bytes of {self.path}")
-        return mmap.mmap(self._descriptor, length)
+        mapped = mmap.mmap(self._descriptor, length, **MAP_OPTIONS)
+        # Or the first touch of a preallocated index reads ahead into its hole: megabytes of zeros, milliseconds.
+        mapped.madvise(mmap.MADV_RANDOM)
+        return mapped
 
     def close(self) -> None:
         if self._descriptor >= 0:
@@ -162,6 +166,8 @@ class RealFile:
 
 
 IOV_MAX = os.sysconf("SC_IOV_MAX")
+# Without this a mapping keeps a descriptor of its own, and a busy broker has thousands of mappings.
+MAP_OPTIONS: dict[str, Any] = {"trackfd": False} if sys.version_info >= (3, 13) else {}
 
 
 class RealFileSystem:

@@ -22,7 +22,7 @@ def resolve_leftovers(filesystem: FileSystem, directory: str, settings: LogSetti
     covered = _covered_offsets(filesystem, directory, settings, swaps)
     for name in filesystem.names(directory):
         parsed = names.parse_offset_name(name)
-        if parsed is not None and parsed[0] in covered and not name.endswith(names.SWAP):
+        if parsed is not None and parsed[0] in covered and parsed[1] in names.SEGMENT_SUFFIXES:
             findings.append(f"removed {name}: replaced by a finished compaction")
             filesystem.remove(f"{directory}/{name}")
     # What was replaced must be gone for good before its successor takes the name.
@@ -69,7 +69,7 @@ def _covered_offsets(filesystem: FileSystem, directory: str, settings: LogSettin
         size_bytes = filesystem.size(f"{directory}/{name}")
         segment = Segment(filesystem, directory, parsed[0], settings, size_bytes=size_bytes, suffix=names.SWAP)
         start = parsed[0] if start is None else min(start, parsed[0])
-        end = max(end, _end_offset(segment))
+        end = max(end, _end_offset(segment), parsed[0] + 1)  # one without a batch replaces its namesake
     return range(0) if start is None else range(start, end)
 
 

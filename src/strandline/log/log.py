@@ -100,6 +100,7 @@ class Log:
         self._running_flushes: list[FlushWork] = []
         self._pending = _Pending()
         self._admission = Admission(settings)
+        segments.active.roll_jitter_ms = self.roll_jitter_ms(segments.active.base_offset)
         check(log_start_offset <= log_end_offset, "log start offset beyond log end offset")
         check(recovery_point <= log_end_offset, "recovery point beyond log end offset")
 
@@ -129,12 +130,18 @@ class Log:
         batch, head = self._admission.admit(batch, now_ms, from_client)
         base_offset = self.log_end_offset
         last_offset = base_offset + head.last_offset_delta
-        self._make_room(len(batch), base_offset, last_offset, head.max_timestamp, now_ms)
         completed: CompletedTransaction | None = None
         if head.producer_id >= 0:
             duplicate = self.producers.find_duplicate(head) if from_client else None
             if duplicate is not None:
-                return Appended(duplicate.first_offset, duplicate.last_offset, is_duplicate=True)
+                return Appended(
+                    duplicate.first_offset,
+                    duplicate.last_offset,
+                    duplicate.timestamp if head.is_log_append_time else NO_TIMESTAMP,
+                    is_duplicate=True,
+                )
+        self._make_room(len(batch), base_offset, last_offset, head.max_timestamp, now_ms)
+        if head.producer_id >= 0:
             completed = self.producers.accept(
                 head,
                 base_offset=base_offset,
@@ -185,8 +192,11 @@ class Log:
     def _make_room(self, size: int, base_offset: int, last_offset: int, max_timestamp: int, now_ms: int) -> None:
         """Roll where a batch does not belong into the active segment: before producers hear of it, or the snapshot
         taken there would know a batch that comes after it."""
-        size += self._pending.size_bytes
-        if self.segments.active.should_roll(size, last_offset, max_timestamp, now_ms):
+        active, pending_bytes = self.segments.active, self._pending.size_bytes
+        if pending_bytes and active.size_bytes == 0:
+            self._write_pending()  # its first batch starts the clock for the others
+            pending_bytes = 0
+        if active.should_roll(pending_bytes + size, last_offset, max_timestamp, now_ms):
             self._write_pending()
             self.roll(now_ms, at_offset=self._roll_offset(base_offset, last_offset))
 
@@ -194,11 +204,11 @@ class Log:
         self, batch: Buffer, base_offset: int, last_offset: int, max_timestamp: int, leader_epoch: int
     ) -> None:
         """Queue a batch for the next write."""
-        size = len(batch)
         pending = self._pending
         if leader_epoch > self._latest_epoch:
             self._write_pending()
             self.assign_epoch(leader_epoch, base_offset)
+        size = len(batch)
         pending.buffers.append(batch)
         pending.notes.append((size, last_offset, max_timestamp))
         pending.size_bytes += size
@@ -441,7 +451,14 @@ class Log:
             gone = self.segments.all()
             for segment in reversed(gone):
                 self.deletions.schedule(segment, now_ms + self.settings.file_delete_delay_ms)
-            fresh = Segment.create(self.filesystem, self.directory, offset, self.settings, now_ms=now_ms)
+            fresh = Segment.create(
+                self.filesystem,
+                self.directory,
+                offset,
+                self.settings,
+                now_ms=now_ms,
+                roll_jitter_ms=self.roll_jitter_ms(offset),
+            )
             self.segments.replace(gone, [fresh])
             self._has_new_names = True
             self.producers.truncate_fully_and_start_at(offset)
@@ -476,11 +493,12 @@ class Log:
             for segment in segments:  # oldest first, also after a crash: a hole would be worse than no deletion
                 self.deletions.schedule(segment, now_ms + self.settings.file_delete_delay_ms)
                 self.snapshots.remove(segment.base_offset)
+            self.log_start_offset = max(self.log_start_offset, self.segments.first.base_offset)
+            self.producers.log_start_moved(self.log_start_offset)
+            if self.epochs.truncate_from_start(self.log_start_offset):
+                self.save_epochs()
         except OSError as error:
             raise self.failed(error) from error
-        self.log_start_offset = max(self.log_start_offset, self.segments.first.base_offset)
-        if self.epochs.truncate_from_start(self.log_start_offset):
-            self.save_epochs()
 
     def _flush_small_files(self) -> None:
         """Once the records are gone, a snapshot is all that is known of their producers."""

@@ -42,6 +42,7 @@ from strandline.model.partitions import (
 from strandline.model.settings import LogSettings
 
 LOCK = ".lock"
+KRAFT_METADATA_TOPIC = "__cluster_metadata"  # Kafka's own quorum log, which lies among the partitions: not ours
 SettingsOf = Callable[[str], LogSettings]
 Progress = Callable[[str], None]
 
@@ -151,7 +152,7 @@ class LogDirectory:
                 self.filesystem.remove_tree(f"{self.path}/{name}")
                 continue
             partition = parse_partition_folder(name)
-            if partition is not None:
+            if partition is not None and partition.topic != KRAFT_METADATA_TOPIC:
                 yield name, partition
 
     def _load_topic_id(self, folder: str, partition: TopicPartition) -> None:

@@ -7,6 +7,7 @@ from typing import NamedTuple
 from strandline.log.aborted_index import AbortedTransaction
 from strandline.log.log_slice import LogSlice
 from strandline.log.segments import Segments
+from strandline.records.batch import NO_TIMESTAMP
 
 
 class TimestampOffset(NamedTuple):
@@ -50,12 +51,12 @@ def find_by_timestamp(segments: Segments, timestamp: int, log_start_offset: int)
 
 def find_max_timestamp(segments: Segments, log_start_offset: int) -> TimestampOffset | None:
     """The first record that carries the largest timestamp of the log (KIP-734, KAFKA-16310)."""
-    candidates = segments.from_offset(log_start_offset)
-    latest = max(candidates, key=lambda segment: (segment.max_timestamp, -segment.base_offset))
-    if latest.size_bytes == 0 or latest.max_timestamp < 0:
-        return None
-    found = latest.find_by_timestamp(latest.max_timestamp, log_start_offset)
-    return TimestampOffset(*found) if found else None
+    first, *others = segments.from_offset(log_start_offset)
+    max_timestamp = max((segment.max_timestamp for segment in others), default=NO_TIMESTAMP)
+    if first.max_timestamp >= max_timestamp:
+        # It may be that of a record below the log start.
+        max_timestamp = max(max_timestamp, first.max_timestamp_from(log_start_offset))
+    return find_by_timestamp(segments, max_timestamp, log_start_offset) if max_timestamp >= 0 else None
 
 
 def aborted_transactions(segments: Segments, fetch_offset: int, upper_bound_offset: int) -> list[AbortedTransaction]:

@@ -16,6 +16,7 @@ touch pages in the middle of the file that are otherwise cold, and wait for the 
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
 from struct import Struct
 from typing import Any, ClassVar
@@ -31,7 +32,7 @@ NOTHING_MAPPED = bytearray()  # known by identity: the mapping of an index that 
 NumberedEntries = Iterable[tuple[int, tuple[int, int]]]
 
 
-class MappedIndex:
+class MappedIndex(ABC):
     __slots__ = (
         "_capacity",
         "_closed",
@@ -81,8 +82,12 @@ class MappedIndex:
 
     @property
     def is_full(self) -> bool:
+        return self.entries_left <= 0
+
+    @property
+    def entries_left(self) -> int:
         self._bytes()
-        return self._count >= self._capacity
+        return self._capacity - self._count
 
     def can_append_offset(self, offset: int) -> bool:
         return 0 <= offset - self.base_offset <= RELATIVE_OFFSET_MAX
@@ -97,29 +102,38 @@ class MappedIndex:
         self._bytes()
         self._resize(max(self._whole_entries(max_bytes), self._valid_bytes))
 
+    def forget_zeros(self) -> None:
+        """Of an index that is only looked at: take the zeros at its end for what they are, room for entries."""
+        check(not self._writable, f"{self.path} is open for writing and knows its entries")
+        filled_bytes = len(bytes(self._bytes()[:]).rstrip(b"\0"))
+        self._keep(min(self._count, -(-filled_bytes // self.ENTRY.size)))
+
     def trim(self) -> None:
         self._bytes()
         self._resize(self._valid_bytes)
 
     def sync(self) -> None:
-        if self._file is not None:
-            self._file.sync()
+        if self._mapped is not NOTHING_MAPPED and self._writable:
+            file = self._file or self._filesystem.open(self.path)
+            try:
+                file.sync()
+            finally:
+                if file is not self._file:
+                    file.close()
 
     def moved(self, path: str) -> None:
-        """The file was renamed. An open index keeps its descriptor and need not reopen."""
+        """The file was renamed."""
         self.path = path
 
     def close(self, *, trim: bool = True) -> None:
         """`trim=False` leaves the file alone: its disk has failed, or it is about to be removed."""
-        file = self._file
         try:
-            if trim and file is not None:
+            if trim and self._file is not None:
                 self._resize(self._valid_bytes)
         finally:
             self._closed = True
+            self._let_go_of_file()
             self._forget()
-            if file is not None:
-                file.close()
 
     def _check_probes(self, faults_among: Callable[[NumberedEntries], Iterator[str]]) -> None:
         """First, middle and last entry only: opening many segments must not read all their indexes."""
@@ -167,9 +181,9 @@ class MappedIndex:
         self._count = count
         self._remember_last()
 
+    @abstractmethod
     def _remember_last(self) -> None:
         """Called whenever the last entry has become another one."""
-        raise NotImplementedError
 
     @property
     def _valid_bytes(self) -> int:
@@ -186,17 +200,23 @@ class MappedIndex:
 
     def _open(self) -> MappedBytes:
         is_new = not self._filesystem.exists(self.path)
-        file = self._filesystem.open(self.path, create=is_new)
+        self._file = self._filesystem.open(self.path, create=is_new)
         try:
             if is_new:
-                file.truncate(self._whole_entries(self.max_bytes))
-            mapped = self._adopt(file, file.size())
+                self._file.truncate(self._whole_entries(self.max_bytes))
+            mapped = self._adopt(self._file, self._file.size())
         except BaseException:
-            file.close()
+            self._let_go_of_file()
             raise
-        self._file = file
         self._keep(0 if is_new else self._capacity)
+        if not is_new:
+            self._let_go_of_file()
         return mapped
+
+    def _let_go_of_file(self) -> None:
+        if self._file is not None:
+            self._file.close()
+            self._file = None
 
     def _look(self) -> MappedBytes:
         data = read_whole(self._filesystem, self.path) if self._filesystem.exists(self.path) else b""
@@ -207,15 +227,17 @@ class MappedIndex:
         return self._mapped
 
     def _resize(self, file_bytes: int) -> None:
-        file = self._file
-        check(file is not None, f"{self.path} was opened to be looked at only")
-        if file is None or file_bytes == self._file_bytes:
+        check(self._writable, f"{self.path} was opened to be looked at only")
+        if file_bytes == self._file_bytes:
             return
+        file = self._file = self._file or self._filesystem.open(self.path)
         self._mapped = NOTHING_MAPPED  # not every file can be resized while it is mapped
         try:
             file.truncate(file_bytes)
         finally:
             self._adopt(file, file.size())
+            if self._file_bytes == self._valid_bytes:
+                self._let_go_of_file()
 
     def _adopt(self, file: File, file_bytes: int) -> MappedBytes:
         # Nothing can be mapped of an empty file.

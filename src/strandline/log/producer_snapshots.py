@@ -23,7 +23,6 @@ serves (KAFKA-5747).
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Collection, Iterable
 from struct import Struct
@@ -193,4 +192,4 @@ class ProducerSnapshots:
             self.remove(offset)
 
     def _path(self, offset: int) -> str:
-        return os.path.join(self._directory, snapshot_name(offset))
+        return f"{self._directory}/{snapshot_name(offset)}"

@@ -60,7 +60,7 @@ def rebuild_producers(
     start = max(producers.map_end_offset, log_start_offset)
     for segment in segments.from_offset(start):
         if segment.base_offset >= end_offset:
-            break
+            break  # recovery has yet to look at these: their bytes may be anything
         try:
             _replay_segment(segment, producers, start, end_offset)
         except CorruptData:

@@ -43,7 +43,7 @@ class Segment:
         "bytes_since_index_entry",
         "created_ms",
         "directory",
-        "is_index_full",
+        "index_entries_left",
         "is_preallocated",
         "offset_of_max_timestamp",
         "roll_jitter_ms",
@@ -75,7 +75,7 @@ class Segment:
         self.bytes_since_index_entry = 0
         self.offset_of_max_timestamp = base_offset
         self.is_preallocated = False  # whether the indexes can take entries
-        self.is_index_full = False  # whether one of them took its last
+        self.index_entries_left = 0  # how many more both of them take
         self._max_timestamp: int | None = None  # None until read from the time index
         self._first_timestamp: int | None = None  # None until read from the first batch
         self._file: File | None = None
@@ -108,7 +108,7 @@ class Segment:
         segment._file = filesystem.open(segment.path(names.LOG), create=True)
         segment._file.truncate(0)
         segment.aborted.remove()
-        segment._aborted = None
+        segment._aborted = None  # removed means closed for good
         segment.clear_indexes()
         return segment
 
@@ -189,7 +189,7 @@ class Segment:
             if batch_timestamp > max_timestamp:
                 self._max_timestamp = max_timestamp = batch_timestamp
                 self.offset_of_max_timestamp = last_offset
-            if since_entry > interval and not self.is_index_full:
+            if since_entry > interval and self.index_entries_left > 0:
                 self._add_index_entries(last_offset, position)
                 since_entry = 0
             position += size
@@ -197,10 +197,10 @@ class Segment:
         self.bytes_since_index_entry = since_entry
 
     def _add_index_entries(self, last_offset: int, position: int) -> None:
-        offsets, times = self.offset_index, self.time_index
+        offsets, times = self._offset_index or self.offset_index, self._time_index or self.time_index
         offsets.append(last_offset, position)
         times.maybe_append(self.max_timestamp, self.offset_of_max_timestamp)
-        self.is_index_full = offsets.is_full or times.is_full
+        self.index_entries_left -= 1
 
     def fits_offset(self, offset: int) -> bool:
         return 0 <= offset - self.base_offset <= RELATIVE_OFFSET_MAX
@@ -213,7 +213,7 @@ class Segment:
         if (
             size_bytes + size > settings.segment_bytes
             or last_offset - self.base_offset > RELATIVE_OFFSET_MAX
-            or self.is_index_full
+            or self.index_entries_left <= 0
         ):
             return True
         if size_bytes == 0:
@@ -221,7 +221,9 @@ class Segment:
         # By the clock of the records where they have one, so that a replica rolls where its leader does (KIP-33).
         first = self._first_timestamp if self._first_timestamp is not None else self.first_timestamp
         waited_ms = max_timestamp - first if first >= 0 else now_ms - self.created_ms
-        return waited_ms > settings.segment_ms - self.roll_jitter_ms
+        waited_ms += self.roll_jitter_ms
+        # What compaction may not leave waiting must not stay in the active segment for longer (KIP-354).
+        return waited_ms > settings.segment_ms or (waited_ms > settings.max_compaction_lag_ms and settings.compacts)
 
     @property
     def first_timestamp(self) -> int:
@@ -240,6 +242,20 @@ class Segment:
                 self.rebuild_indexes()
             self._max_timestamp, self.offset_of_max_timestamp = self.time_index.last_entry
         return self._max_timestamp
+
+    def max_timestamp_from(self, offset: int) -> int:
+        """The largest timestamp of the records at or after `offset`: a scan, unless these are all of them."""
+        if offset <= self.base_offset:
+            return self.max_timestamp
+        largest = NO_TIMESTAMP
+        for position, head in self.heads(self.offset_index.lookup(offset)[1]):
+            if head.base_offset >= offset:
+                largest = max(largest, head.max_timestamp)
+            elif head.last_offset >= offset and head.max_timestamp > largest:
+                records = read_records(self.file.read(position, head.size_bytes))
+                times = (record.timestamp for record in records if record.offset >= offset)
+                largest = max(times, default=largest)
+        return largest
 
     def _is_last_time_entry_true(self) -> bool:
         """As far as can be told from the batch it names and from those behind the last index entry."""
@@ -395,7 +411,7 @@ class Segment:
         self.offset_index.prepare_for_append(index_bytes)
         self.time_index.prepare_for_append(index_bytes)
         self.is_preallocated = True
-        self.is_index_full = self.offset_index.is_full or self.time_index.is_full
+        self.index_entries_left = min(self.offset_index.entries_left, self.time_index.entries_left)
 
     def finish(self) -> None:
         """No more appends: the last time index entry tells the largest timestamp, both indexes are trimmed."""

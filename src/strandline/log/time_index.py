@@ -35,9 +35,10 @@ class TimeIndex(MappedIndex):
     _last_entry: tuple[int, int]
 
     @property
-    def is_full(self) -> bool:
+    def entries_left(self) -> int:
+        """One less than there are: the last is kept for the roll."""
         self._bytes()
-        return self._count >= self._capacity - 1
+        return self._capacity - 1 - self._count
 
     @property
     def last_entry(self) -> tuple[int, int]:

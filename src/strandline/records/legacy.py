@@ -72,9 +72,15 @@ class Message(NamedTuple):
         return self.timestamp if self.attributes & LOG_APPEND_TIME else None
 
 
+class CheckedRecord(NamedTuple):
+    record: Record
+    crc: int
+    is_valid: bool
+
+
 def read_legacy_head(message: Buffer, max_bytes: int = DECOMPRESSED_BYTES_MAX) -> BatchHead:
     """A head for one whole message. That of a wrapper has its first inner offset, hence decompression."""
-    return _head_from(_read_message(message), max_bytes)
+    return _head_from(read_message(message), max_bytes)
 
 
 def verify_legacy(message: Buffer, max_bytes: int = DECOMPRESSED_BYTES_MAX) -> BatchHead:
@@ -82,7 +88,17 @@ def verify_legacy(message: Buffer, max_bytes: int = DECOMPRESSED_BYTES_MAX) -> B
 
 
 def read_legacy_records(message: Buffer, max_bytes: int = DECOMPRESSED_BYTES_MAX) -> Iterator[Record]:
-    yield from _records_of(_read_message(message), max_bytes)
+    yield from _records_of(read_message(message), max_bytes)
+
+
+def read_checked_records(message: Buffer, max_bytes: int = DECOMPRESSED_BYTES_MAX) -> Iterator[CheckedRecord]:
+    """As `read_legacy_records`, with what the CRC of each single message says of it."""
+    outer = read_message(message)
+    is_wrapper = outer.attributes & CODEC_MASK
+    messages = split_batches(_inner_set(outer, max_bytes)) if is_wrapper else [memoryview(message)]
+    for record, single in zip(_records_of(outer, max_bytes), messages, strict=True):
+        (crc,) = CRC.unpack_from(single, CRC_POSITION)
+        yield CheckedRecord(record, crc, crc32(single[MAGIC_POSITION:]) == crc)
 
 
 def up_convert(
@@ -147,13 +163,14 @@ def _check_convertible(records: list[Record]) -> None:
 
 
 def _read_verified(message: Buffer) -> Message:
-    fields = _read_message(message)
+    fields = read_message(message)
     if crc32(memoryview(message)[MAGIC_POSITION:]) != fields.crc:
         raise CorruptData(f"CRC of the message at offset {fields.offset} does not match its bytes")
     return fields
 
 
-def _read_message(message: Buffer) -> Message:
+def read_message(message: Buffer) -> Message:
+    """One whole message as it stands; its CRC is not looked at."""
     view = memoryview(message)
     if len(view) < MESSAGE_HEAD.size:
         raise CorruptData(f"a message needs {MESSAGE_HEAD.size} bytes, {len(view)} are left")
@@ -209,17 +226,21 @@ def _record(message: Message, offset: int, timestamp: int) -> Record:
     return Record(offset, timestamp, None if key is None else bytes(key), None if value is None else bytes(value))
 
 
-def _inner_messages(wrapper: Message, max_bytes: int) -> Iterator[Message]:
+def _inner_set(wrapper: Message, max_bytes: int) -> bytes:
     codec = codec_of(wrapper.attributes)
     if wrapper.value is None or codec is Codec.ZSTD:
         raise CorruptData(f"wrapper at offset {wrapper.offset} has no value, or a codec of a later format")
     compressed: Buffer = wrapper.value
     if codec is Codec.LZ4 and wrapper.magic == 0:
         compressed = with_right_checksum(compressed)
-    inner_set = decompress(codec, compressed, max_bytes)
+    return decompress(codec, compressed, max_bytes)
+
+
+def _inner_messages(wrapper: Message, max_bytes: int) -> Iterator[Message]:
+    inner_set = _inner_set(wrapper, max_bytes)
     read_bytes = 0
     for message in split_batches(inner_set):
-        inner = _read_message(message)
+        inner = read_message(message)
         if inner.attributes & CODEC_MASK:
             raise CorruptData(f"wrapper at offset {wrapper.offset} holds another wrapper")
         read_bytes += len(message)

@@ -141,20 +141,8 @@ def _walk_record(data: bytes, start: int, columns: array[int]) -> int:
         position = _walk_headers(data, headers_position, end, header_count)
     if position != end:
         raise CorruptData(f"record at position {start} has a length of {length} that its fields do not fill")
-    columns.extend(
-        (
-            start,
-            end,
-            timestamp_delta,
-            offset_delta,
-            key_position,
-            key_length,
-            value_position,
-            value_length,
-            headers_position,
-            header_count,
-        )
-    )
+    columns.extend((start, end, timestamp_delta, offset_delta, key_position, key_length))
+    columns.extend((value_position, value_length, headers_position, header_count))
     return end
 
 

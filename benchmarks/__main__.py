@@ -1,0 +1,80 @@
+"""`python -m benchmarks`: run them all, or some, and print one table."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import platform
+import sys
+from collections.abc import Callable, Sequence
+from statistics import median
+
+from benchmarks import appending, compacting, finding, opening, records, recovering, shaping
+from benchmarks.measure import Row
+from benchmarks.scratch import Run, file_system_of, scratch_folder
+from benchmarks.table import as_json, print_table
+
+BENCHMARKS: dict[str, Callable[[Run], list[Row]]] = {
+    "append-16k": appending.append_16k,
+    "append-16k-grouped": appending.append_16k_grouped,
+    "append-16k-idempotent": appending.append_16k_idempotent,
+    "append-16k-aligned": appending.append_16k_aligned,
+    "append-1m": appending.append_1m,
+    "find": finding.find,
+    "open": opening.opening,
+    "recover-16k": recovering.recover_16k,
+    "recover-small": recovering.recover_small,
+    "compact-100": compacting.compact_100,
+    "compact-1k": compacting.compact_1k,
+    "offset-map": compacting.offset_map,
+    "roll": shaping.roll,
+    "flush": shaping.flush,
+    "truncate": shaping.truncate,
+    "crc": records.crc,
+    "walk": records.walk,
+    "read": records.read,
+    "build": records.build,
+}
+
+NOISY_SPREAD = 0.15
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    options = _parse(arguments)
+    chosen = options.only or list(BENCHMARKS)
+    rows: list[Row] = []
+    with scratch_folder() as scratch:
+        run = Run(scratch, options.quick)
+        for name in chosen:
+            if sys.stderr.isatty():
+                print(f"\r\x1b[K{name} …", end="", file=sys.stderr, flush=True)
+            rows += BENCHMARKS[name](run)
+        if sys.stderr.isatty():
+            print("\r\x1b[K", end="", file=sys.stderr)
+        title = _title(scratch)
+    if options.format == "json":
+        print(as_json(rows))
+    else:
+        print_table(rows, title)
+        if median(row.ours.spread for row in rows) > NOISY_SPREAD:
+            print("The spread is wide: others were busy on these cores. Run it again when they are quiet.")
+    return 0
+
+
+def _title(scratch: str) -> str:
+    return (
+        f"Python {platform.python_version()}, {os.cpu_count()} cores with a load of {os.getloadavg()[0]:.1f}, "
+        f"files on {file_system_of(scratch)} in {os.path.dirname(scratch)}"
+    )
+
+
+def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description="The log beside the bare system calls.")
+    parser.add_argument("--only", action="append", choices=BENCHMARKS, help="this one; may be given again")
+    parser.add_argument("--quick", action="store_true", help="less of everything: for a glance, not for a verdict")
+    parser.add_argument("--format", choices=("table", "json"), default="table")
+    return parser.parse_args(arguments)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,200 @@
+"""What `strandline log clean` knows of a partition that no broker tells it, and cleaning for real.
+
+The offsets come from the checkpoints of the data directory: log start, high watermark, where the cleaner was. The
+settings of a topic are not in its folder: they come from the command line.
+
+Cleaning for real is a short life of a broker with one partition. The directory's lock is taken. The mark of a clean
+stop is lifted first and put back last, byte for byte, so that a crash in between is seen as one; and of the
+checkpoints only this partition's lines change.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+
+from strandline.cli.output import CannotRead
+from strandline.cli.targets import LOCK, filesystem
+from strandline.log import checkpoints
+from strandline.log.clean_shutdown import CLEAN_SHUTDOWN_MARKER
+from strandline.log.cleanable import cleanability_of
+from strandline.log.compaction import Compaction
+from strandline.log.filesystem import read_whole, replace_durably
+from strandline.log.inspection import list_segments
+from strandline.log.inspection_transactions import first_undecided_offset
+from strandline.log.log import Log
+from strandline.log.recovery import open_log
+from strandline.log.retention import apply_retention, plan_retention
+from strandline.log.segment_view import LogView, views_of_folder
+from strandline.model.failures import CorruptData
+from strandline.model.partitions import TopicPartition, parse_partition_folder
+from strandline.model.settings import CleanerSettings, LogSettings
+
+Progress = Callable[[int, int], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Partition:
+    """One folder and the data directory it lies in."""
+
+    folder: str
+    directory: str
+    name: TopicPartition | None  # None where the folder is not named <topic>-<partition>
+
+    @classmethod
+    def at(cls, folder: str) -> Partition:
+        absolute = os.path.abspath(folder)
+        return cls(folder, os.path.dirname(absolute), parse_partition_folder(os.path.basename(absolute)))
+
+    def offset_in(self, checkpoint: str) -> int | None:
+        if self.name is None:
+            return None
+        path = f"{self.directory}/{checkpoint}"
+        try:
+            return checkpoints.read_offsets(filesystem, path).get(self.name)
+        except CorruptData as error:
+            raise CannotRead(f"{path}: {error}; a broker that starts here makes it anew") from error
+
+    def view(self, settings: LogSettings, now_ms: int) -> LogView:
+        segments = views_of_folder(filesystem, self.folder)
+        if not segments:
+            raise CannotRead(f"{self.folder} has no segments; there is nothing to clean")
+        high_watermark = self.high_watermark(segments[-1].end_offset)
+        undecided = first_undecided_offset(filesystem, self.folder, list_segments(filesystem, self.folder))
+        return LogView(
+            segments=segments,
+            settings=settings,
+            log_start_offset=max(segments[0].base_offset, self.offset_in(checkpoints.LOG_START_CHECKPOINT) or 0),
+            high_watermark=high_watermark,
+            last_stable_offset=high_watermark if undecided is None else min(undecided, high_watermark),
+            now_ms=now_ms,
+        )
+
+    def high_watermark(self, log_end_offset: int) -> int:
+        """The end of the log where no checkpoint says otherwise: a copied folder, or a log that stands alone."""
+        found = self.offset_in(checkpoints.HIGH_WATERMARK_CHECKPOINT)
+        return log_end_offset if found is None else min(found, log_end_offset)
+
+
+@dataclass(slots=True)
+class Cleaned:
+    """What was done."""
+
+    segments_deleted: int = 0
+    bytes_before: int = 0
+    bytes_after: int = 0
+    records_read: int = 0
+    records_written: int = 0
+    compaction_reason: str = ""
+    is_compacted: bool = False
+
+    def to_json(self) -> dict[str, object]:
+        return asdict(self)
+
+
+def clean_for_real(
+    partition: Partition, settings: LogSettings, *, now_ms: int, findings: list[str], progress: Progress
+) -> Cleaned:
+    if partition.name is None:
+        raise CannotRead(f"{partition.folder} is not named <topic>-<partition>, so it is not cleaned for real")
+    with _locked(partition.directory):
+        marker = _lift_marker(partition.directory)
+        log = open_log(
+            filesystem,
+            os.path.abspath(partition.folder),
+            partition.name,
+            settings,
+            now_ms=now_ms,
+            recovery_point=partition.offset_in(checkpoints.RECOVERY_POINT_CHECKPOINT) or 0,
+            log_start_offset=partition.offset_in(checkpoints.LOG_START_CHECKPOINT) or 0,
+            is_clean=marker is not None,
+            findings=findings,
+        )
+        done = _clean(partition, log, now_ms, progress)
+        log.deletions.remove_due(now_ms + settings.file_delete_delay_ms)  # nobody else can be reading them
+        log.close(now_ms)
+        _write_offsets(partition, log)
+        if marker is not None:
+            replace_durably(filesystem, f"{partition.directory}/{CLEAN_SHUTDOWN_MARKER}", marker)
+    return done
+
+
+@contextmanager
+def _locked(directory: str) -> Iterator[None]:
+    lock = filesystem.lock(f"{directory}/{LOCK}")
+    if lock is None:
+        raise CannotRead(f"{directory} is in use by a broker; stop it first, or look only, without --execute")
+    try:
+        yield
+    finally:
+        lock.close()
+
+
+def _lift_marker(directory: str) -> bytes | None:
+    path = f"{directory}/{CLEAN_SHUTDOWN_MARKER}"
+    if not filesystem.exists(path):
+        return None
+    marker = read_whole(filesystem, path)
+    filesystem.remove(path)
+    filesystem.sync_directory(directory)
+    return marker
+
+
+def _clean(partition: Partition, log: Log, now_ms: int, progress: Progress) -> Cleaned:
+    done = Cleaned(bytes_before=log.size_bytes)
+    high_watermark = partition.high_watermark(log.log_end_offset)
+    plan = plan_retention(log, now_ms=now_ms, high_watermark=high_watermark)
+    done.segments_deleted = apply_retention(log, plan, now_ms)
+    if log.settings.compacts:
+        _compact(partition, log, high_watermark, now_ms, progress, done)
+    done.bytes_after = log.size_bytes
+    return done
+
+
+def _compact(
+    partition: Partition, log: Log, high_watermark: int, now_ms: int, progress: Progress, done: Cleaned
+) -> None:
+    undecided = log.producers.first_undecided_offset
+    last_stable_offset = high_watermark if undecided is None else min(undecided, high_watermark)
+    view = LogView.of(log, now_ms=now_ms, high_watermark=high_watermark, last_stable_offset=last_stable_offset)
+    found = cleanability_of(view, partition.offset_in(checkpoints.CLEANER_CHECKPOINT))
+    done.compaction_reason = found.reason
+    if not found.is_cleanable:
+        return
+    compaction = Compaction.plan(
+        log,
+        CleanerSettings(),
+        first_dirty_offset=found.first_dirty_offset,
+        uncleanable_offset=found.first_uncleanable_offset,
+        now_ms=now_ms,
+    )
+    if compaction is None:
+        return
+    compaction.run(progress=progress)
+    next_dirty_offset = compaction.finish(log, now_ms=now_ms)
+    done.is_compacted = next_dirty_offset is not None
+    done.records_read = compaction.counts.records_read
+    done.records_written = compaction.counts.records_written
+    _set_offset(partition, checkpoints.CLEANER_CHECKPOINT, next_dirty_offset)
+
+
+def _write_offsets(partition: Partition, log: Log) -> None:
+    """The log's start is written only where it lies inside a segment, as Kafka does."""
+    is_inside = log.log_start_offset > log.segments.first.base_offset
+    _set_offset(partition, checkpoints.RECOVERY_POINT_CHECKPOINT, log.recovery_point)
+    _set_offset(partition, checkpoints.LOG_START_CHECKPOINT, log.log_start_offset if is_inside else None)
+
+
+def _set_offset(partition: Partition, checkpoint: str, offset: int | None) -> None:
+    assert partition.name is not None
+    path = f"{partition.directory}/{checkpoint}"
+    offsets = checkpoints.read_offsets(filesystem, path)
+    before = offsets.get(partition.name)
+    if offset is None:
+        offsets.pop(partition.name, None)
+    else:
+        offsets[partition.name] = offset
+    if offset != before:
+        checkpoints.write_offsets(filesystem, path, offsets)

@@ -1,0 +1,74 @@
+"""`strandline`: the groups of commands, each command imported only when it runs.
+
+Kafka's own tools take seconds to start. This one must not: the help texts of the groups come from the tables below, so
+that neither `--help` nor a command imports what it does not use.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import NamedTuple
+
+import click
+
+from strandline import __version__
+
+
+class LazyCommand(NamedTuple):
+    module: str
+    attribute: str
+    summary: str  # equals the command's own short help; a test compares them
+
+
+class LazyGroup(click.Group):
+    def __init__(self, name: str, lazy: dict[str, LazyCommand], help: str) -> None:  # noqa: A002 (click's name)
+        super().__init__(name, help=help, no_args_is_help=True)
+        self.lazy = lazy
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
+        return list(self.lazy)
+
+    def get_command(self, ctx: click.Context, name: str) -> click.Command | None:  # noqa: ARG002
+        if name not in self.lazy:
+            return None
+        command = getattr(import_module(self.lazy[name].module), self.lazy[name].attribute)
+        assert isinstance(command, click.Command)
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, lazy.summary) for name, lazy in self.lazy.items()])
+
+
+LOG_COMMANDS = {
+    name: LazyCommand(f"strandline.cli.log_{name}", name, summary)
+    for name, summary in (
+        ("dump", "Print what is in log files, line by line as Kafka's own tool does."),
+        ("segments", "List the segments of a partition: offsets, times, sizes, indexes."),
+        ("check", "Verify every byte that can be verified; exit 1 if there is a fault."),
+        ("epochs", "Compare the leader epochs of the checkpoint with those of the batches."),
+        ("find", "Look up an offset or a time, and show the path taken."),
+        ("clean", "Show what retention and compaction would do; do it with --execute."),
+    )
+}
+
+log = LazyGroup(
+    "log",
+    LOG_COMMANDS,
+    help="""Look at logs: Strandline's or Apache Kafka's, broker up or down.
+
+    PATH is a file, a partition's folder or a whole data directory. Nothing is ever changed, except by
+    `clean --execute`.
+    """,
+)
+
+cli = LazyGroup(
+    "strandline",
+    {"log": LazyCommand("strandline.cli.main", "log", "Look at logs: Strandline's or Apache Kafka's.")},
+    help="Strandline: Apache Kafka's replicated log in Python.",
+)
+cli = click.version_option(__version__, prog_name="strandline", message="%(prog)s %(version)s")(cli)
+
+
+def main() -> None:
+    cli(prog_name="strandline")

@@ -1,0 +1,140 @@
+"""What every command shares: where lines go, how failures are told, how times and bytes look.
+
+Exit codes: 0 fine; 1 a fault was found in what was read; 2 it could not be read at all, or the command was misused;
+141 the reader of a pipe went away (what a shell reports of any tool that a closed pipe ends).
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from base64 import b64encode
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime, timedelta
+from typing import IO, Any
+
+import click
+
+from strandline.model.failures import CorruptData, StorageFailed
+
+EXIT_FAULT = 1
+EXIT_UNREADABLE = 2
+EXIT_BROKEN_PIPE = 141
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+class CannotRead(click.ClickException):
+    """One plain sentence on stderr, exit 2."""
+
+    exit_code = EXIT_UNREADABLE
+
+    def show(self, file: IO[Any] | None = None) -> None:
+        click.echo(f"strandline: {self.message}", file=file or sys.stderr)
+
+
+class ToolCommand(click.Command):
+    """Turns what can go wrong with files into sentences; a traceback would only ever show our own bug."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            answer = super().invoke(ctx)
+            sys.stdout.buffer.flush()
+            return answer
+        except BrokenPipeError:
+            _let_stdout_go()
+            ctx.exit(EXIT_BROKEN_PIPE)
+        except (CorruptData, StorageFailed) as error:
+            raise CannotRead(str(error)) from error
+        except OSError as error:
+            raise CannotRead(sentence_of(error)) from error
+
+
+def _let_stdout_go() -> None:
+    """Or Python would try to flush it once more on the way out, and complain."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, sys.stdout.fileno())
+    os.close(nowhere)
+
+
+def sentence_of(error: OSError) -> str:
+    path = error.filename or "the file"
+    if isinstance(error, FileNotFoundError):
+        return f"{path}: there is no such file or folder (any more: a running broker removes old files)"
+    if isinstance(error, PermissionError):
+        return f"{path} cannot be read: permission denied; run this as the user the broker runs as"
+    return f"{path}: {error.strerror or error}"
+
+
+format_option = click.option(
+    "--format",
+    "output_format",
+    type=click.Choice(["text", "json"]),
+    default="text",
+    show_default=True,
+    help="json prints one object on each line.",
+)
+
+
+class Output:
+    """Standard output as a stream of lines; nothing is kept, so that a file of any size can pass through."""
+
+    def __init__(self, output_format: str) -> None:
+        self.is_json = output_format == "json"
+        self._stream = sys.stdout.buffer
+
+    def line(self, text: str) -> None:
+        self._stream.write(text.encode("utf-8", "backslashreplace") + b"\n")
+
+    def object(self, values: Mapping[str, Any]) -> None:
+        self.line(json.dumps(values, ensure_ascii=False))
+
+    def note(self, text: str) -> None:
+        """To stderr, after everything that was printed before it."""
+        self._stream.flush()
+        click.echo(text, err=True)
+
+    def table(self, title: str, columns: Iterable[str], rows: Iterable[Iterable[str]]) -> None:
+        """Columns whose name begins with `#` are numbers and stand to the right."""
+        from strandline.cli.tables import print_table
+
+        self._stream.flush()
+        print_table(title, columns, rows)
+
+
+def with_bytes(name: str, data: bytes | None) -> dict[str, str | None]:
+    """As text where it is text; else under another name, so that nobody takes one for the other."""
+    if data is None:
+        return {name: None}
+    try:
+        return {name: data.decode()}
+    except UnicodeDecodeError:
+        return {f"{name}_base64": b64encode(data).decode()}
+
+
+def iso_time(timestamp_ms: int) -> str:
+    """ISO 8601 in UTC; what no calendar has is given as the bare number."""
+    if timestamp_ms == -1:
+        return "none"
+    try:
+        moment = EPOCH + timedelta(milliseconds=timestamp_ms)
+    except OverflowError:
+        return str(timestamp_ms)
+    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def time_and_ms(timestamp_ms: int) -> str:
+    return f"{iso_time(timestamp_ms)} ({timestamp_ms})" if timestamp_ms != -1 else "none"
+
+
+def size_text(size_bytes: int) -> str:
+    amount, unit = float(size_bytes), "B"
+    for larger in ("KiB", "MiB", "GiB", "TiB"):
+        if amount < 1024:
+            break
+        amount, unit = amount / 1024, larger
+    return f"{amount:.1f} {unit}" if unit != "B" else f"{size_bytes} B"
+
+
+def counted(number: int, one: str, many: str | None = None) -> str:
+    return f"{number:,} {one if number == 1 else many or one + 's'}"

@@ -1,0 +1,227 @@
+"""Reading: a slice of one segment's file, from the batch that holds the offset on (SPEC L4, L6)."""
+
+from __future__ import annotations
+
+import gc
+import os
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.log.making_logs import (
+    NOW,
+    append,
+    batch_of,
+    batches_in,
+    make_log,
+    offsets_read,
+    sized_batch,
+)
+
+from strandline.log import page_cache
+from strandline.log.log import Log
+from strandline.model.failures import ErrorCode, Refused
+from strandline.records.batch import split_batches
+from strandline.records.builder import build_batch
+from strandline.records.compression import Codec
+from strandline.records.heads import head_of
+from strandline.records.record import Record
+
+
+def out_of_range(log: Log, offset: int) -> bool:
+    with pytest.raises(Refused) as caught:
+        log.read(offset, 1000)
+    return caught.value.error_code == ErrorCode.OFFSET_OUT_OF_RANGE
+
+
+def test_a_batch_is_given_whole() -> None:
+    log = make_log()
+    append(log, batch_of("a", "b", "c"), batch_of("d"))
+    assert offsets_read(log, 2) == [0, 1, 2, 3]
+    assert offsets_read(log, 3) == [3]
+
+
+def test_the_first_batch_comes_even_if_it_is_too_large() -> None:
+    """SPEC L6: else a reader would be stuck before it for ever."""
+    log = make_log()
+    append(log, sized_batch(500), sized_batch(100))
+    for max_bytes in (0, 1, 499, 500):
+        assert log.read(0, max_bytes).length == 500
+
+
+def test_the_last_batch_may_be_cut() -> None:
+    """As in Kafka: readers drop a batch that is cut short, and ask again from it."""
+    log = make_log()
+    append(log, sized_batch(200), sized_batch(200), sized_batch(200))
+    assert log.read(0, 450).length == 450
+    assert offsets_read(log, 0, 450) == [0, 1]
+
+
+def test_the_end_is_empty_and_beyond_it_is_out_of_range() -> None:
+    log = make_log()
+    assert log.read(0, 100).read() == b""
+    assert out_of_range(log, 1)
+    append(log, batch_of("a", "b"))
+    slice_at_end = log.read(2, 100)
+    assert slice_at_end.length == 0
+    assert slice_at_end.read() == b""
+    assert slice_at_end.is_resident()
+    assert out_of_range(log, 3)
+    assert out_of_range(log, -1)
+
+
+def test_below_the_log_start_is_out_of_range() -> None:
+    log = make_log()
+    append(log, batch_of("a", "b", "c", "d"))
+    log.advance_log_start(2, high_watermark=4)
+    assert out_of_range(log, 1)
+    assert offsets_read(log, 2) == [0, 1, 2, 3]  # whole batches; a reader skips what it did not ask for
+
+
+def test_one_slice_is_of_one_segment() -> None:
+    log = make_log(segment_bytes=450)
+    append(log, *(sized_batch(200) for _ in range(5)))
+    assert [segment.base_offset for segment in log.segments.all()] == [0, 2, 4]
+    assert offsets_read(log, 0) == [0, 1]
+    assert offsets_read(log, 3) == [3]
+    assert offsets_read(log, 4) == [4]
+
+
+class TestHighWatermark:
+    """SPEC R2: consumers see only what is below it."""
+
+    def test_nothing_at_or_above_it(self) -> None:
+        log = make_log(segment_bytes=450)
+        append(log, *(sized_batch(200) for _ in range(6)))
+        for high_watermark in range(7):
+            for offset in range(7):
+                found = offsets_read(log, offset, max_offset=high_watermark)
+                segment_end = offset - offset % 2 + 2
+                assert found == list(range(offset, min(high_watermark, segment_end, 6))), (offset, high_watermark)
+
+    def test_a_batch_it_cuts_through_is_held_back(self) -> None:
+        log = make_log()
+        append(log, batch_of("a"), batch_of("b", "c", "d"), batch_of("e"))
+        assert offsets_read(log, 0, max_offset=2) == [0]
+        assert offsets_read(log, 1, max_offset=2) == []
+        assert offsets_read(log, 1, max_offset=4) == [1, 2, 3]
+
+    def test_not_even_the_first_batch(self) -> None:
+        log = make_log()
+        append(log, sized_batch(500), sized_batch(500))
+        assert log.read(1, 0, max_offset=1).length == 0
+        assert log.read(0, 0, max_offset=0).length == 0
+
+    def test_beyond_the_end_it_limits_nothing(self) -> None:
+        log = make_log()
+        append(log, batch_of("a"))
+        assert offsets_read(log, 0, max_offset=99) == [0]
+        assert offsets_read(log, 1, max_offset=99) == []
+
+
+@settings(max_examples=40)
+@given(
+    counts=st.lists(st.integers(1, 4), min_size=1, max_size=20),
+    gaps=st.lists(st.sampled_from([0, 0, 0, 1, 5]), min_size=20, max_size=20),
+    segment_bytes=st.sampled_from([200, 400, 1000]),
+    index_interval_bytes=st.sampled_from([0, 100, 4096]),
+)
+def test_every_offset_against_a_list(
+    counts: list[int], gaps: list[int], segment_bytes: int, index_interval_bytes: int
+) -> None:
+    """A dumb model: the list of batches. Gaps are what a compacted leader sends."""
+    log = make_log(segment_bytes=segment_bytes, index_interval_bytes=index_interval_bytes)
+    offset = 0
+    for count, gap in zip(counts, gaps, strict=False):
+        offset += gap
+        records = [Record(offset + index, NOW, b"k", b"v" * 20) for index in range(count)]
+        log.append_replicated(build_batch(records), now_ms=NOW)
+        offset += count
+    batches = [(head_of(batch), batch) for batch in batches_in(log)]
+    segment_of = {head.base_offset: log.segments.holding(head.base_offset).base_offset for head, _ in batches}
+    for asked in range(log.log_end_offset):
+        for max_bytes, max_offset in ((0, None), (150, None), (10**6, None), (10**6, asked + 3), (150, asked + 1)):
+            limit = log.log_end_offset if max_offset is None else max_offset
+            visible = [(head, batch) for head, batch in batches if head.last_offset >= asked]
+            first = visible[0][0]
+            expected = b"".join(
+                batch
+                for head, batch in visible
+                if head.last_offset < limit and segment_of[head.base_offset] == segment_of[first.base_offset]
+            )
+            expected = expected[: max(max_bytes, first.size_bytes)]
+            assert log.read(asked, max_bytes, max_offset=max_offset).read() == expected
+
+
+def test_a_slice_outlives_its_segment(tmp_path: Path) -> None:
+    """SPEC C5: a reader is not disturbed when retention or truncation takes the file away under it."""
+    log = make_log(tmp_path / "orders-0", segment_bytes=450, file_delete_delay_ms=0)
+    append(log, *(sized_batch(200) for _ in range(5)))
+    held = log.read(0, 10**6)
+    expected = held.read()
+    log.remove_segments(log.segments.all()[:1], now_ms=NOW)
+    log.deletions.remove_due(NOW)
+    gc.collect()
+    assert not list((tmp_path / "orders-0").glob("00000000000000000000.*"))
+    assert held.read() == expected
+    assert os.fstat(held.file.fileno()).st_nlink == 0
+    assert out_of_range(log, 0)
+
+
+def test_a_slice_outlives_its_log(tmp_path: Path) -> None:
+    log = make_log(tmp_path / "orders-0")
+    append(log, batch_of("a"))
+    held = log.read(0, 100)
+    expected = held.read()
+    log.close(NOW)
+    del log
+    gc.collect()
+    assert held.read() == expected
+
+
+def test_files_of_dropped_slices_are_closed(tmp_path: Path) -> None:
+    """No descriptor leaks, though nobody closes one by hand."""
+    log = make_log(tmp_path / "orders-0", segment_bytes=450, file_delete_delay_ms=0)
+    append(log, *(sized_batch(200) for _ in range(3)))
+    held = log.read(0, 10**6)
+    descriptor = held.file.fileno()
+    log.remove_segments(log.segments.all()[:1], now_ms=NOW)
+    log.deletions.remove_due(NOW)
+    os.fstat(descriptor)
+    del held
+    gc.collect()
+    with pytest.raises(OSError, match="Bad file descriptor"):
+        os.fstat(descriptor)
+
+
+class TestPageCache:
+    """The event loop sends only what is in memory; the rest is read in a thread first."""
+
+    def test_what_was_just_written_is_resident(self, tmp_path: Path) -> None:
+        log = make_log(tmp_path / "orders-0")
+        append(log, sized_batch(100_000))
+        assert log.read(0, 10**6).is_resident()
+
+    def test_a_cold_range(self, tmp_path: Path) -> None:
+        log = make_log(tmp_path / "orders-0")
+        append(log, *(sized_batch(100_000) for _ in range(10)))
+        log.flush(NOW)  # dirty pages cannot be dropped
+        cold = log.read(0, 10**7)
+        cold.drop_from_page_cache()
+        resident = page_cache.resident_bytes(cold.file.fileno(), cold.position, cold.length)
+        assert resident is not None
+        assert resident < cold.length
+        assert not cold.is_resident()
+        assert len(list(split_batches(cold.read()))) == 10
+        assert cold.is_resident()
+
+
+def test_across_a_reopen(tmp_path: Path) -> None:
+    log = make_log(tmp_path / "orders-0", segment_bytes=450)
+    append(log, *(batch_of(str(number), codec=Codec.GZIP) for number in range(9)))
+    before = [log.read(offset, 10**6).read() for offset in range(9)]
+    log.close(NOW)
+    for is_clean in (True, False):
+        again = make_log(tmp_path / "orders-0", segment_bytes=450, is_clean=is_clean)
+        assert [again.read(offset, 10**6).read() for offset in range(9)] == before
