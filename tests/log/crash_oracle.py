@@ -10,11 +10,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from strandline.log.log import Log
-from strandline.simulation.disk import SimulatedDisk
 from tests.log.dumb_log import StoredBatch, read_valid_batches
 from tests.log.log_checks import assert_derived, stored_batches
 from tests.log.sample_log import FOLDER, NOW_MS, Step, append, open_sample, plain
+
+from strandline.log.log import Log
+from strandline.simulation.disk import SimulatedDisk
 
 
 class KnownBatch(NamedTuple):

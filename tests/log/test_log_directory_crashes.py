@@ -5,14 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from uuid import UUID
 
+from tests.log.log_checks import assert_derived, stored_batches
+from tests.log.sample_log import NOW_MS, SETTINGS, STEPS, Step, append, plain
+
 from strandline.log import checkpoints
 from strandline.log.log import Log
 from strandline.log.log_directory import LogDirectory
 from strandline.model.partitions import TopicPartition
 from strandline.simulation.crash_matrix import run_with_power_loss_at_every_step
 from strandline.simulation.disk import SimulatedDisk
-from tests.log.log_checks import assert_derived, stored_batches
-from tests.log.sample_log import NOW_MS, SETTINGS, STEPS, Step, append, plain
 
 DATA = "/var/data"
 ORDERS, VIEWS = TopicPartition("orders", 0), TopicPartition("views", 3)

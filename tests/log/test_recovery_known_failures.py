@@ -6,17 +6,6 @@ from collections.abc import Callable
 from uuid import UUID
 
 import pytest
-
-from strandline.log import checkpoints
-from strandline.log.filesystem import read_whole
-from strandline.log.log import Log
-from strandline.log.log_directories import LogDirectories
-from strandline.log.producer_snapshots import ProducerSnapshots, decode_snapshot
-from strandline.log.producer_state import ProducerState
-from strandline.model.failures import ErrorCode, Refused, StorageFailed
-from strandline.model.partitions import TopicPartition
-from strandline.simulation.crash_matrix import run_with_power_loss_at_every_step
-from strandline.simulation.disk import SimulatedDisk
 from tests.log.log_checks import assert_derived, stored_batches
 from tests.log.sample_log import (
     FOLDER,
@@ -30,6 +19,17 @@ from tests.log.sample_log import (
     plain,
     write_sample,
 )
+
+from strandline.log import checkpoints
+from strandline.log.filesystem import read_whole
+from strandline.log.log import Log
+from strandline.log.log_directories import LogDirectories
+from strandline.log.producer_snapshots import ProducerSnapshots, decode_snapshot
+from strandline.log.producer_state import ProducerState
+from strandline.model.failures import ErrorCode, Refused, StorageFailed
+from strandline.model.partitions import TopicPartition
+from strandline.simulation.crash_matrix import run_with_power_loss_at_every_step
+from strandline.simulation.disk import SimulatedDisk
 
 
 def test_kafka_3968_a_flushed_segment_keeps_its_name() -> None:

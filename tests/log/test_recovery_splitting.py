@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from tests.log.log_checks import stored_batches
+from tests.log.sample_log import FOLDER, NOW_MS, disk_with, disk_with_folder, files_in, open_sample
+
 from strandline.log.log import Log
 from strandline.records.builder import build_batch
 from strandline.records.control import build_marker
 from strandline.records.record import Record
 from strandline.simulation.crash_matrix import run_with_power_loss_at_every_step
 from strandline.simulation.disk import SimulatedDisk
-from tests.log.log_checks import stored_batches
-from tests.log.sample_log import FOLDER, NOW_MS, disk_with, disk_with_folder, files_in, open_sample
 
 FAR = 2**31
 BASES = [0, 5, FAR - 1, FAR + 3, FAR + 9, 3 * FAR, 3 * FAR + 1]
