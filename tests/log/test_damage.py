@@ -6,7 +6,7 @@ is derived from them is compared with a rebuild by plain loops (`dumb_log`).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from random import Random
 
 import pytest
@@ -101,7 +101,7 @@ def test_a_log_cut_at_every_byte_keeps_every_whole_batch_before_the_cut(name: st
         image = CRASHED | {name: CRASHED[name][:size_bytes]}
         kept = kept_after_cut(name, size_bytes)
         log, disk, findings = reopened(image, kept)
-        is_boundary = size_bytes == 0 or any(len(b.data) + b.position == size_bytes for b in kept if name in (TAIL,))
+        is_boundary = size_bytes == 0 or (name == TAIL and kept[-1].position + len(kept[-1].data) == size_bytes)
         assert findings or is_boundary
         if size_bytes % 7 == 0:
             assert_goes_on(log, disk, kept)
@@ -127,7 +127,7 @@ def batch_in_the_tail() -> StoredBatch:
 
 
 def test_a_bit_flipped_in_any_byte_above_the_recovery_point_ends_the_log_there() -> None:
-    """But for the base offset, which may leap, and the leader epoch: no CRC covers them, and Kafka's does not either."""
+    """But for the leader epoch, which no CRC covers. Nor does one cover the base offset: the next batch tells."""
     batch = batch_in_the_tail()
     below = [each for each in BATCHES if each.base_offset < batch.base_offset]
     for at in range(len(batch.data)):
@@ -171,7 +171,7 @@ def test_rot_below_the_recovery_point_is_told_and_costs_no_other_batch() -> None
     """Every byte of a batch that was flushed: nothing is cut, and every other offset is found (SPEC L7)."""
     for batch in (batch_in_the_tail(), BATCHES[-1]):
         for at in range(len(batch.data)):
-            for bit in (0, 4, 7):
+            for bit in (0, 4, 7) if at < 61 else (at % 8,):
                 image = CRASHED | {TAIL: flipped(CRASHED[TAIL], batch.position + at, bit)}
                 disk, findings = disk_with(image), list[str]()
                 log = open_sample(disk, recovery_point=END, findings=findings)

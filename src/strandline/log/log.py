@@ -27,11 +27,13 @@ from strandline.log import checkpoints, lookup, names, replay
 from strandline.log.aborted_index import AbortedTransaction
 from strandline.log.admission import Admission
 from strandline.log.deletions import Deletions
+from strandline.log.fence import Fence
 from strandline.log.filesystem import Buffer, FileSystem
 from strandline.log.flush import FlushWork
 from strandline.log.leader_epochs import LeaderEpochs
 from strandline.log.log_slice import LogSlice
 from strandline.log.lookup import TimestampOffset
+from strandline.log.pending import Pending
 from strandline.log.producer_snapshots import ProducerSnapshots
 from strandline.log.producer_state import CompletedTransaction, ProducerState
 from strandline.log.segment import Segment
@@ -98,8 +100,9 @@ class Log:
         self._has_new_names = has_new_names  # whether the folder has names that are not synced
         self._unflushed_paths: list[str] = []  # small files of segments that may all lie below the recovery point
         self._running_flushes: list[FlushWork] = []
-        self._pending = _Pending()
+        self._pending = Pending()
         self._admission = Admission(settings)
+        self._fence = Fence(self.failed)
         segments.active.roll_jitter_ms = self.roll_jitter_ms(segments.active.base_offset)
         check(log_start_offset <= log_end_offset, "log start offset beyond log end offset")
         check(recovery_point <= log_end_offset, "recovery point beyond log end offset")
@@ -232,6 +235,7 @@ class Log:
         """A marker ended a transaction: index it if aborted, after its bytes are written."""
         self._write_pending()
         replay.note_completed(self.segments.active, self.producers, completed)
+        self._has_new_names |= completed.is_aborted  # its index may be a new file
 
     # Rolling and flushing.
 
@@ -243,10 +247,8 @@ class Log:
         if active.base_offset == base_offset and active.size_bytes == 0:
             return active
         check(base_offset > active.base_offset, "a new segment must begin above the active one")
-        try:
+        with self._fence:
             return self._roll(base_offset, now_ms)
-        except OSError as error:
-            raise self.failed(error) from error
 
     def _roll(self, base_offset: int, now_ms: int) -> Segment:
         # At most one segment's name may be in doubt after a crash: two would allow a hole between them.
@@ -306,10 +308,8 @@ class Log:
 
     def flush(self, now_ms: int, up_to_offset: int | None = None) -> None:
         work = self.begin_flush(up_to_offset)
-        try:
+        with self._fence:
             work.run()
-        except OSError as error:
-            raise self.failed(error) from error
         self.end_flush(work, now_ms)
 
     # Reading.
@@ -326,37 +326,31 @@ class Log:
         limit = log_end_offset if max_offset is None else max_offset
         if offset >= min(limit, log_end_offset):
             return LogSlice(self.segments.active.file, self.segments.active.size_bytes, 0)
-        return lookup.read_slice(self.segments, offset, max_bytes, max_offset=limit, log_end_offset=log_end_offset)
+        try:
+            return lookup.read_slice(self.segments, offset, max_bytes, max_offset=limit, log_end_offset=log_end_offset)
+        except OSError as error:
+            raise self.failed(error) from error
 
     def find_by_timestamp(self, timestamp: int) -> TimestampOffset | None:
-        return lookup.find_by_timestamp(self.segments, timestamp, self.log_start_offset)
+        self.check_usable()
+        with self._fence:
+            return lookup.find_by_timestamp(self.segments, timestamp, self.log_start_offset)
 
     def find_max_timestamp(self) -> TimestampOffset | None:
-        return lookup.find_max_timestamp(self.segments, self.log_start_offset)
+        self.check_usable()
+        with self._fence:
+            return lookup.find_max_timestamp(self.segments, self.log_start_offset)
 
     def aborted_transactions(self, fetch_offset: int, upper_bound_offset: int) -> list[AbortedTransaction]:
-        """A damaged index is found here, and rebuilt."""
-        while True:
-            try:
-                return lookup.aborted_transactions(self.segments, fetch_offset, upper_bound_offset)
-            except CorruptData:
-                for segment in self.segments.from_offset(fetch_offset):
-                    self.require_aborted_index(segment)
-            except OSError as error:
-                raise self.failed(error) from error
-
-    def require_aborted_index(self, segment: Segment) -> None:
-        try:
-            segment.check_aborted_index()
-        except CorruptData:
-            replay.rebuild_aborted(
-                segment,
-                self.segments,
-                self.snapshots,
-                self.log_start_offset,
-                self.last_flush_ms,
-                self.producer_id_expiration_ms,
+        self.check_usable()
+        with self._fence:
+            return lookup.aborted_transactions(
+                self.segments, fetch_offset, upper_bound_offset, self._require_aborted_index
             )
+
+    def _require_aborted_index(self, segment: Segment) -> None:
+        now_ms, expiration_ms = self.last_flush_ms, self.producer_id_expiration_ms
+        replay.require_aborted(segment, self.segments, self.snapshots, self.log_start_offset, now_ms, expiration_ms)
 
     @property
     def size_bytes(self) -> int:
@@ -372,10 +366,8 @@ class Log:
 
     def save_epochs(self) -> None:
         path = f"{self.directory}/{names.LEADER_EPOCH_CHECKPOINT}"
-        try:
+        with self._fence:
             checkpoints.write_leader_epochs(self.filesystem, path, self.epochs.entries())
-        except OSError as error:
-            raise self.failed(error) from error
         self._latest_epoch = -1 if self.epochs.latest_epoch is None else self.epochs.latest_epoch
 
     # Truncating and the log start.
@@ -388,25 +380,22 @@ class Log:
         if offset < self.segments.first.base_offset:
             self.truncate_fully_and_start_at(offset, now_ms=now_ms)
             return True
-        try:
+        with self._fence:
             self._truncate_to(offset, now_ms)
-        except OSError as error:
-            raise self.failed(error) from error
         return True
 
     def _truncate_to(self, offset: int, now_ms: int) -> None:
-        kept = self.segments.holding(offset)
-        offset = kept.batch_start(offset)
         self._lower_offsets(offset)
         # Epochs before bytes: an epoch that begins beyond the end of the log after a crash would be a lie.
         if self.epochs.truncate_from_end(offset):
             self.save_epochs()
-        gone = [segment for segment in self.segments.all() if segment.base_offset > kept.base_offset]
+        gone = [segment for segment in self.segments.all() if segment.base_offset > offset]
+        kept = self.segments.holding(offset)
         self.segments.replace(gone, ())
         # Highest first, each durably: what is left of them must not continue the records that come in their place.
         for segment in reversed(gone):
             self.deletions.schedule(segment, now_ms + self.settings.file_delete_delay_ms)
-        self.require_aborted_index(kept)
+        self._require_aborted_index(kept)
         kept.truncate_to(offset)
         kept.file.sync()  # or old records come back, with the epoch of those written in their place (KIP-101)
         self.log_end_offset = offset
@@ -433,7 +422,7 @@ class Log:
     def truncate_fully_and_start_at(self, offset: int, *, now_ms: int) -> None:
         """Empty the log; the next record gets `offset`. A follower whose leader has no older data does this."""
         self.check_usable()
-        try:
+        with self._fence:
             self._lower_offsets(min(offset, self.segments.first.base_offset))
             self.epochs.clear()
             self.save_epochs()
@@ -452,8 +441,6 @@ class Log:
             self.segments.replace(gone, [fresh])
             self._has_new_names = True
             self.producers.truncate_fully_and_start_at(offset)
-        except OSError as error:
-            raise self.failed(error) from error
         self.log_start_offset = self.log_end_offset = self.recovery_point = offset
 
     def advance_log_start(self, offset: int, *, high_watermark: int) -> bool:
@@ -475,7 +462,7 @@ class Log:
     def remove_segments(self, segments: Sequence[Segment], *, now_ms: int) -> None:
         """Take segments out of the log and let their files go (SPEC C5). The active segment is rolled first."""
         self.check_usable()
-        try:
+        with self._fence:
             if self.segments.active in segments:
                 self.roll(now_ms)
             self._flush_small_files()
@@ -487,8 +474,6 @@ class Log:
             self.producers.log_start_moved(self.log_start_offset)
             if self.epochs.truncate_from_start(self.log_start_offset):
                 self.save_epochs()
-        except OSError as error:
-            raise self.failed(error) from error
 
     def _flush_small_files(self) -> None:
         """Once the records are gone, a snapshot is all that is known of their producers."""
@@ -519,7 +504,7 @@ class Log:
     def close(self, now_ms: int) -> None:
         """A clean stop: producer state saved, everything synced, indexes trimmed. Without it, recovery runs."""
         self.check_usable()
-        try:
+        with self._fence:
             self.snapshots.take(self.producers, durable=True)
             if self.segments.active.is_preallocated:
                 self.segments.active.finish()
@@ -527,8 +512,6 @@ class Log:
                 self.flush(now_ms)
             for segment in self.segments.all():
                 segment.close()
-        except OSError as error:
-            raise self.failed(error) from error
 
     def __str__(self) -> str:
         return f"{self.partition} [{self.log_start_offset}, {self.log_end_offset})"
@@ -536,19 +519,3 @@ class Log:
 
 def _nothing() -> None:
     """A log that stands alone has no checkpoints to keep true."""
-
-
-class _Pending:
-    """Batches that have their offsets but are not yet in the file: written together."""
-
-    __slots__ = ("buffers", "notes", "size_bytes")
-
-    def __init__(self) -> None:
-        self.buffers: list[Buffer] = []
-        self.notes: list[tuple[int, int, int]] = []  # size, last offset, max timestamp of each
-        self.size_bytes = 0
-
-    def clear(self) -> None:
-        self.buffers.clear()
-        self.notes.clear()
-        self.size_bytes = 0

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
+from strandline.log import index_truth
 from strandline.log.aborted_index import AbortedTransaction
 from strandline.log.log_slice import LogSlice
+from strandline.log.segment import Segment
 from strandline.log.segments import Segments
+from strandline.records.record import read_records
 
 
 class TimestampOffset(NamedTuple):
@@ -42,9 +46,25 @@ def find_by_timestamp(segments: Segments, timestamp: int, log_start_offset: int)
     """The first record whose timestamp is at or after the one asked for."""
     for segment in segments.from_offset(log_start_offset):
         if segment.max_timestamp >= timestamp:
-            found = segment.find_by_timestamp(timestamp, log_start_offset)
+            found = _find_in_segment(segment, timestamp, log_start_offset)
             if found is not None:
-                return TimestampOffset(*found)
+                return found
+    return None
+
+
+def _find_in_segment(segment: Segment, timestamp: int, from_offset: int) -> TimestampOffset | None:
+    """The first record at or after both bounds, looked up inside batches."""
+    entry = segment.time_index.lookup(timestamp)
+    if not index_truth.is_time_entry_true(segment, entry):
+        segment.rebuild_indexes()
+        entry = segment.time_index.lookup(timestamp)
+    found = segment.position_of(max(entry[1], from_offset))
+    for at, head in segment.heads(found[0]) if found else ():
+        if head.max_timestamp < timestamp or head.last_offset < from_offset:
+            continue
+        for record in read_records(segment.file.read(at, head.size_bytes)):
+            if record.timestamp >= timestamp and record.offset >= from_offset:
+                return TimestampOffset(record.timestamp, record.offset, head.leader_epoch)
     return None
 
 
@@ -55,19 +75,21 @@ def find_max_timestamp(segments: Segments, log_start_offset: int) -> TimestampOf
     for segment in sorted(candidates, key=lambda each: each.max_timestamp, reverse=True):
         if segment.max_timestamp < (0 if best is None else best.timestamp):
             break
-        found = segment.find_by_timestamp(segment.max_timestamp, log_start_offset)
+        found = _find_in_segment(segment, segment.max_timestamp, log_start_offset)
         # A segment's largest may be of a record below the log start, or of a batch that compaction has emptied.
-        found = found or segment.find_by_timestamp(segment.max_timestamp_from(log_start_offset), log_start_offset)
-        if found is not None and (best is None or (-found[0], found[1]) < (-best.timestamp, best.offset)):
-            best = TimestampOffset(*found)
+        found = found or _find_in_segment(segment, segment.max_timestamp_from(log_start_offset), log_start_offset)
+        if found is not None and (best is None or (-found.timestamp, found.offset) < (-best.timestamp, best.offset)):
+            best = found
     return best
 
 
-def aborted_transactions(segments: Segments, fetch_offset: int, upper_bound_offset: int) -> list[AbortedTransaction]:
+def aborted_transactions(
+    segments: Segments, fetch_offset: int, upper_bound_offset: int, require_index: Callable[[Segment], None]
+) -> list[AbortedTransaction]:
     """Aborted transactions a read_committed reader of [fetch, upper bound) must filter out."""
     collected: list[AbortedTransaction] = []
     for segment in segments.from_offset(fetch_offset):
-        segment.check_aborted_index()
+        require_index(segment)
         found, is_complete = segment.aborted.collect(fetch_offset, upper_bound_offset)
         collected += found
         if is_complete:

@@ -264,19 +264,11 @@ class _Opening:
 
     def settle_aborted(self) -> None:
         """Only where appends will go: the others are looked at when they are used."""
+        start, expiration_ms = self.log_start_offset, self.producer_id_expiration_ms
         active = self.segments.active
-        try:
-            active.check_aborted_index()
-        except CorruptData as error:
-            self.findings.append(f"{error} Rebuilt.")
-            replay.rebuild_aborted(
-                active,
-                self.segments,
-                self.snapshots,
-                self.log_start_offset,
-                self.now_ms,
-                self.producer_id_expiration_ms,
-            )
+        fault = replay.require_aborted(active, self.segments, self.snapshots, start, self.now_ms, expiration_ms)
+        if fault is not None:
+            self.findings.append(f"{fault} Rebuilt.")
 
     def _rebuild_producers(self, end_offset: int) -> None:
         replay.rebuild_producers(

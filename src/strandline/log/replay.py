@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from strandline.log.aborted_index import AbortedTransaction
+from strandline.log.index_truth import check_aborted_index
 from strandline.log.producer_snapshots import ProducerSnapshots
 from strandline.log.producer_state import CompletedTransaction, ProducerState
 from strandline.log.segment import Segment
@@ -83,7 +84,24 @@ def _replay_segment(segment: Segment, producers: ProducerState, start: int, end_
             producers.complete(completed)  # its index entry was made when it was written
 
 
-def rebuild_aborted(
+def require_aborted(
+    segment: Segment,
+    segments: Segments,
+    snapshots: ProducerSnapshots,
+    log_start_offset: int,
+    now_ms: int,
+    expiration_ms: int,
+) -> str | None:
+    """Rebuild a segment's index of aborted transactions if it cannot be right; then what was wrong."""
+    try:
+        check_aborted_index(segment)
+    except CorruptData as error:
+        _rebuild_aborted(segment, segments, snapshots, log_start_offset, now_ms, expiration_ms)
+        return str(error)
+    return None
+
+
+def _rebuild_aborted(
     segment: Segment,
     segments: Segments,
     snapshots: ProducerSnapshots,

@@ -16,10 +16,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from strandline.log import names
+from strandline.log import index_truth, names
 from strandline.log.aborted_index import AbortedIndex
 from strandline.log.filesystem import Buffer, File, FileSystem
 from strandline.log.offset_index import OffsetIndex
+from strandline.log.renaming import rename_segment
 from strandline.log.scan import find_batch, read_batches, scan_heads
 from strandline.log.time_index import TimeIndex
 from strandline.model.failures import CorruptData
@@ -238,7 +239,7 @@ class Segment:
     @property
     def max_timestamp(self) -> int:
         if self._max_timestamp is None:
-            if not self._is_last_time_entry_true():
+            if not index_truth.is_last_time_entry_true(self):
                 self.rebuild_indexes()
             self._max_timestamp, self.offset_of_max_timestamp = self.time_index.last_entry
         return self._max_timestamp
@@ -255,15 +256,6 @@ class Segment:
                 records = read_records(self.file.read(position, head.size_bytes))
                 largest = max((each.timestamp for each in records if each.offset >= offset), default=largest)
         return largest
-
-    def _is_last_time_entry_true(self) -> bool:
-        """As far as can be told from the batch it names and from those behind the last index entry."""
-        entry = self.time_index.last_entry
-        _, position = self.offset_index.lookup(self.offset_index.last_offset)
-        try:
-            return self._is_true(entry) and all(head.max_timestamp <= entry[0] for _, head in self.heads(position))
-        except CorruptData:
-            return False
 
     def largest_timestamp_or_modified_ms(self) -> int:
         """What time-based retention judges by (SPEC C2)."""
@@ -299,50 +291,6 @@ class Segment:
                 raise CorruptData(f"offset {head.base_offset} at position {at} is out of order")
             next_offset, position = head.next_offset, at + head.size_bytes
         return next_offset, position
-
-    def find_by_timestamp(self, timestamp: int, from_offset: int) -> tuple[int, int, int] | None:
-        """(timestamp, offset, leader epoch) of the first record at or after both bounds, looked up inside batches."""
-        entry = self.time_index.lookup(timestamp)
-        if not self._is_true(entry):
-            self.rebuild_indexes()
-            entry = self.time_index.lookup(timestamp)
-        found = self.position_of(max(entry[1], from_offset))
-        for at, head in self.heads(found[0]) if found else ():
-            if head.max_timestamp < timestamp or head.last_offset < from_offset:
-                continue
-            for record in read_records(self.file.read(at, head.size_bytes)):
-                if record.timestamp >= timestamp and record.offset >= from_offset:
-                    return record.timestamp, record.offset, head.leader_epoch
-        return None
-
-    def check_aborted_index(self) -> None:
-        """`CorruptData` where it names a transaction that did not end here. It is looked at once."""
-        if self.aborted.is_checked:
-            return
-        self.aborted.sanity_check()
-        for aborted in self.aborted.all():
-            found = self.position_of(aborted.last_offset)
-            head = next(self.heads(found[0]), (0, None))[1] if found else None
-            if head is None or (head.base_offset, head.producer_id) != (aborted.last_offset, aborted.producer_id):
-                raise CorruptData(f"{self.aborted.path}: no marker of producer {aborted.producer_id} is where it says.")
-        self.aborted.is_checked = True
-
-    def _is_true(self, entry: tuple[int, int]) -> bool:
-        """Whether a time index entry is what the log says: a batch with that timestamp holds that offset."""
-        timestamp, offset = entry
-        if timestamp < 0:
-            return True
-        found = self.position_of(offset)
-        if found is None:
-            return False
-        _, head = next(self.heads(found[0]))
-        return head.base_offset <= offset and head.max_timestamp == timestamp
-
-    def batch_start(self, offset: int) -> int:
-        """The base offset of the batch that holds `offset`; the offset itself where none does."""
-        found = self.position_of(offset)
-        head = next(self.heads(found[0]), None) if found else None
-        return min(offset, head[1].base_offset) if head else offset
 
     # Changing shape.
 
@@ -420,40 +368,15 @@ class Segment:
         self.time_index.trim()
         self.is_preallocated = False
 
-    def sync(self) -> None:
-        """All files of a segment that is not in a log yet; `flush` does it for those that are."""
-        self.file.sync()
-        self.offset_index.sync()
-        self.time_index.sync()
-        self.aborted.sync()
-
     def truncate_file(self, size_bytes: int) -> None:
         """Cut the `.log` file only: recovery rebuilds the rest."""
         self.file.truncate(size_bytes)
         self.size_bytes = size_bytes
 
     def change_suffix(self, suffix: str) -> None:
-        """Rename all files of the segment, its `.log` file first or last, since recovery goes by it (KAFKA-6264).
-
-        Last when it becomes `.swap`: then all is ready to take its place. First, and durably, when it takes its place or
-        leaves it: indexes without a `.log` file are seen to wait for it or to belong to nothing, while a `.log` file
-        without its index of aborted transactions is not seen to miss one.
-        """
-        if suffix == names.SWAP:
-            self._rename(names.INDEX_SUFFIXES, suffix)
-            self._rename((names.LOG,), suffix)
-        else:
-            self._rename((names.LOG,), suffix)
-            self._filesystem.sync_directory(self.directory)
-            self._rename(names.INDEX_SUFFIXES, suffix)
+        rename_segment(self._filesystem, self.path(""), self.suffix, suffix)
         self.suffix = suffix
         self._tell_moved()
-
-    def _rename(self, kinds: Sequence[str], suffix: str) -> None:
-        for kind in kinds:
-            old = self.path(kind)
-            if self._filesystem.exists(old):
-                self._filesystem.rename(old, old.removesuffix(self.suffix) + suffix)
 
     def moved(self, directory: str) -> None:
         self.directory = directory

@@ -1,8 +1,8 @@
 """A segment whose offsets outgrew its indexes is split when it is found (KAFKA-6264, SPEC L7).
 
-Indexes hold offsets relative to the segment's name, in 31 bits. Kafka before 1.0 could compact so many segments into one
-that the last offsets do not fit. Only a segment that was compacted can be so, never the active one, and only where the
-next segment begins more than 2**31 offsets later.
+Indexes hold offsets relative to the segment's name, in 31 bits. Kafka before 1.0 could compact so many segments into
+one that the last offsets do not fit. Only a segment that was compacted can be so, never the active one, and only where
+the next segment begins more than 2**31 offsets later.
 
 The parts are written aside (`.cleaned`), synced, renamed `.swap` from the last to the first, and only then take the
 place of the whole. `leftovers` goes back as long as a `.cleaned` file is there, and forward from then on: each rename
@@ -65,7 +65,8 @@ def _write_parts(filesystem: FileSystem, whole: Segment) -> list[Segment]:
         next(part for part in reversed(parts) if part.base_offset <= aborted.last_offset).aborted.append(aborted)
     for part in parts:
         part.finish()
-        part.sync()
+        for file in (part.file, part.offset_index, part.time_index, part.aborted):
+            file.sync()
     filesystem.sync_directory(whole.directory)
     return parts
 
