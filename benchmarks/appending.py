@@ -16,7 +16,8 @@ from crc32c import crc32c
 from benchmarks.batches import KIB, MIB, NEARLY_1_MIB, NEARLY_16_KIB, NOW_MS, Pool, batch_of_bytes, new_log
 from benchmarks.measure import Aim, Row, Timing, interleave, rate, share, timed
 from benchmarks.scratch import Run
-from strandline.log.log import Appended, Log
+from strandline.log.log import Log
+from strandline.log.log_writer import Appended
 from strandline.model.settings import LogSettings
 from strandline.records.batch import ATTRIBUTES_POSITION
 

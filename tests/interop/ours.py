@@ -15,8 +15,9 @@ from uuid import UUID
 from tests.interop.client import ServedRecord
 
 from strandline.log.filesystem import RealFileSystem
-from strandline.log.log import Appended, Log
+from strandline.log.log import Log
 from strandline.log.log_directory import LogDirectory
+from strandline.log.log_writer import Appended
 from strandline.model.partitions import TopicPartition
 from strandline.model.settings import LogSettings
 from strandline.records.batch import BatchHead, split_batches

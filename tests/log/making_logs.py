@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from strandline.log.filesystem import FileSystem, RealFileSystem, read_whole
-from strandline.log.log import Appended, Log
+from strandline.log.log import Log
+from strandline.log.log_writer import Appended
 from strandline.log.producer_entry import CachedBatch
 from strandline.log.recovery import open_log
 from strandline.model.failures import ErrorCode, Refused

@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from strandline.log.filesystem import FileSystem
-from strandline.log.log import Appended, Log
+from strandline.log.log import Log
+from strandline.log.log_writer import Appended
 from strandline.log.recovery import open_log
 from strandline.model.partitions import TopicPartition
 from strandline.model.settings import LogSettings

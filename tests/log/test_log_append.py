@@ -27,7 +27,7 @@ from tests.log.making_logs import (
     sized_batch,
 )
 
-from strandline.log.log import Appended
+from strandline.log.log_writer import Appended
 from strandline.log.producer_snapshots import decode_snapshot
 from strandline.model.failures import ErrorCode, Refused
 from strandline.records.batch import CRC, CRC_POSITION, batch_crc, verify_batch

@@ -10,6 +10,7 @@ import pytest
 from tests.log.making_logs import NOW, batch_of, sized_batch, timed_batch
 
 from strandline.log.filesystem import RealFileSystem
+from strandline.log.lookup import max_timestamp_from
 from strandline.log.segment import Segment
 from strandline.log.segments import Segments
 from strandline.model.failures import CorruptData
@@ -166,7 +167,7 @@ class TestTimes:
         segment = closed_segment(tmp_path)
         last = BASE + 39
         expected = NOW + 20 if offset <= last else NO_TIMESTAMP  # the last batch: NOW + 19 and a millisecond later
-        assert segment.max_timestamp_from(offset) == expected
+        assert max_timestamp_from(segment, offset) == expected
 
 
 @pytest.mark.parametrize("offset", range(BASE, BASE + 41))

@@ -10,6 +10,7 @@ from strandline.log.aborted_index import AbortedTransaction
 from strandline.log.log_slice import LogSlice
 from strandline.log.segment import Segment
 from strandline.log.segments import Segments
+from strandline.records.batch import NO_TIMESTAMP
 from strandline.records.record import read_records
 
 
@@ -77,10 +78,24 @@ def find_max_timestamp(segments: Segments, log_start_offset: int) -> TimestampOf
             break
         found = _find_in_segment(segment, segment.max_timestamp, log_start_offset)
         # A segment's largest may be of a record below the log start, or of a batch that compaction has emptied.
-        found = found or _find_in_segment(segment, segment.max_timestamp_from(log_start_offset), log_start_offset)
+        found = found or _find_in_segment(segment, max_timestamp_from(segment, log_start_offset), log_start_offset)
         if found is not None and (best is None or (-found.timestamp, found.offset) < (-best.timestamp, best.offset)):
             best = found
     return best
+
+
+def max_timestamp_from(segment: Segment, offset: int) -> int:
+    """The largest timestamp of the records at or after `offset`: a scan over the whole segment."""
+    largest = NO_TIMESTAMP
+    for position, head in segment.heads():
+        if head.last_offset < offset or head.max_timestamp <= largest or head.record_count == 0:
+            continue
+        if head.base_offset >= offset:
+            largest = head.max_timestamp
+        else:
+            records = read_records(segment.file.read(position, head.size_bytes))
+            largest = max((each.timestamp for each in records if each.offset >= offset), default=largest)
+    return largest
 
 
 def aborted_transactions(

@@ -74,6 +74,31 @@ class ProducerState:
                 return batch
         return None
 
+    def accept_next(
+        self,
+        producer_id: int,
+        producer_epoch: int,
+        sequence: int,
+        base_offset: int,
+        last_offset: int,
+        timestamp: int,
+    ) -> bool:
+        """Accept a batch that is exactly what should come next, outside of any transaction; False if it is not."""
+        entry = self._entries.get(producer_id)
+        if (
+            entry is None
+            or entry.producer_epoch != producer_epoch
+            or entry.current_transaction_first_offset is not None
+            or not entry.batches
+        ):
+            return False
+        expected = entry.batches[-1].last_sequence + 1
+        if sequence != expected & SEQUENCE_MAX or expected == NO_SEQUENCE + 1:
+            return False
+        last_sequence = (sequence + last_offset - base_offset) & SEQUENCE_MAX
+        entry.add_batch(producer_epoch, CachedBatch(sequence, last_sequence, base_offset, last_offset, timestamp))
+        return True
+
     def accept(
         self,
         head: BatchHead,

@@ -26,7 +26,6 @@ from strandline.log.time_index import TimeIndex
 from strandline.model.failures import CorruptData
 from strandline.model.settings import LogSettings
 from strandline.records.batch import NO_TIMESTAMP, BatchHead
-from strandline.records.record import read_records
 
 RELATIVE_OFFSET_MAX = 2**31 - 1
 
@@ -191,16 +190,16 @@ class Segment:
                 self._max_timestamp = max_timestamp = batch_timestamp
                 self.offset_of_max_timestamp = last_offset
             if since_entry > interval and self.index_entries_left > 0:
-                self._add_index_entries(last_offset, position)
+                self._add_index_entries(last_offset, position, max_timestamp)
                 since_entry = 0
             position += size
             since_entry += size
         self.bytes_since_index_entry = since_entry
 
-    def _add_index_entries(self, last_offset: int, position: int) -> None:
+    def _add_index_entries(self, last_offset: int, position: int, max_timestamp: int) -> None:
         offsets, times = self._offset_index or self.offset_index, self._time_index or self.time_index
         offsets.append(last_offset, position)
-        times.maybe_append(self.max_timestamp, self.offset_of_max_timestamp)
+        times.maybe_append(max_timestamp, self.offset_of_max_timestamp)
         self.index_entries_left -= 1
 
     def fits_offset(self, offset: int) -> bool:
@@ -244,19 +243,6 @@ class Segment:
             self._max_timestamp, self.offset_of_max_timestamp = self.time_index.last_entry
         return self._max_timestamp
 
-    def max_timestamp_from(self, offset: int) -> int:
-        """The largest timestamp of the records at or after `offset`: a scan over the whole segment."""
-        largest = NO_TIMESTAMP
-        for position, head in self.heads():
-            if head.last_offset < offset or head.max_timestamp <= largest or head.record_count == 0:
-                continue
-            if head.base_offset >= offset:
-                largest = head.max_timestamp
-            else:
-                records = read_records(self.file.read(position, head.size_bytes))
-                largest = max((each.timestamp for each in records if each.offset >= offset), default=largest)
-        return largest
-
     def largest_timestamp_or_modified_ms(self) -> int:
         """What time-based retention judges by (SPEC C2)."""
         if self.max_timestamp >= 0:
@@ -291,6 +277,12 @@ class Segment:
                 raise CorruptData(f"offset {head.base_offset} at position {at} is out of order")
             next_offset, position = head.next_offset, at + head.size_bytes
         return next_offset, position
+
+    def batch_start(self, offset: int) -> int:
+        """The base offset of the batch that holds `offset`; the offset itself where none does."""
+        found = self.position_of(offset)
+        head = next(self.heads(found[0]), None) if found else None
+        return min(offset, head[1].base_offset) if head else offset
 
     # Changing shape.
 
@@ -372,6 +364,13 @@ class Segment:
         """Cut the `.log` file only: recovery rebuilds the rest."""
         self.file.truncate(size_bytes)
         self.size_bytes = size_bytes
+
+    def sync(self) -> None:
+        """Make the bytes of a segment durable, indexes included. Names are the folder's matter."""
+        self.file.sync()
+        self.offset_index.sync()
+        self.time_index.sync()
+        self.aborted.sync()
 
     def change_suffix(self, suffix: str) -> None:
         rename_segment(self._filesystem, self.path(""), self.suffix, suffix)

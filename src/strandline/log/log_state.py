@@ -1,0 +1,130 @@
+"""What a log knows about itself, and what happens to it when the disk fails it.
+
+Offsets, from low to high:
+
+    log start offset   the first a reader may ask for; moves up by retention and DeleteRecords
+    recovery point     everything below is on the disk for sure; recovery starts here after a crash
+    log end offset     the offset the next record will get
+
+The high watermark and the last stable offset belong to replication and are given by the caller where they bound
+something.
+
+A write that fails leaves memory and file in doubt, and a failed fsync may have dropped the pages it failed on: from the
+first `OSError` on, the log refuses everything with `StorageFailed` until it is opened anew (KAFKA-10778).
+"""
+
+from __future__ import annotations
+
+import errno
+from collections.abc import Callable
+
+from crc32c import crc32c
+
+from strandline.log import checkpoints, names
+from strandline.log.admission import Admission
+from strandline.log.deletions import Deletions
+from strandline.log.fence import Fence
+from strandline.log.filesystem import FileSystem
+from strandline.log.flush import FlushWork
+from strandline.log.leader_epochs import LeaderEpochs
+from strandline.log.pending import Pending
+from strandline.log.producer_snapshots import ProducerSnapshots
+from strandline.log.producer_state import ProducerState
+from strandline.log.segments import Segments
+from strandline.model.failures import StorageFailed, check
+from strandline.model.partitions import TopicPartition
+from strandline.model.settings import LogSettings
+
+OUT_OF_DESCRIPTORS = (errno.EMFILE, errno.ENFILE)
+
+
+class LogState:
+    def __init__(
+        self,
+        filesystem: FileSystem,
+        directory: str,
+        partition: TopicPartition,
+        settings: LogSettings,
+        *,
+        segments: Segments,
+        log_start_offset: int,
+        recovery_point: int,
+        log_end_offset: int,
+        epochs: LeaderEpochs,
+        producers: ProducerState,
+        snapshots: ProducerSnapshots,
+        producer_id_expiration_ms: int,
+        has_new_names: bool,
+        now_ms: int,
+    ) -> None:
+        """Use `recovery.open_log`, which finds all this on the disk."""
+        self.filesystem = filesystem
+        self.directory = directory
+        self.partition = partition
+        self.settings = settings
+        self.segments = segments
+        self.log_start_offset = log_start_offset  # <= log_end_offset
+        self.recovery_point = recovery_point  # <= log_end_offset
+        self.log_end_offset = log_end_offset
+        self.epochs = epochs
+        self.producers = producers
+        self.snapshots = snapshots
+        self.producer_id_expiration_ms = producer_id_expiration_ms
+        self.deletions = Deletions(filesystem)
+        self.last_flush_ms = now_ms
+        self.failure: OSError | None = None
+        self.offsets_lowered: Callable[[], None] = _nothing  # the log directory writes its checkpoints here
+        self._latest_epoch = -1 if epochs.latest_epoch is None else epochs.latest_epoch
+        self._has_new_names = has_new_names  # whether the folder has names that are not synced
+        self._unflushed_paths: list[str] = []  # small files of segments that may all lie below the recovery point
+        self._running_flushes: list[FlushWork] = []
+        self._pending = Pending()
+        self._admission = Admission(settings)
+        self._fence = Fence(self.failed)
+        self._read_fence = Fence(self.failed_to_read)
+        segments.active.roll_jitter_ms = self.roll_jitter_ms(segments.active.base_offset)
+        check(log_start_offset <= log_end_offset, "log start offset beyond log end offset")
+        check(recovery_point <= log_end_offset, "recovery point beyond log end offset")
+
+    def roll_jitter_ms(self, base_offset: int) -> int:
+        """Spread rolls of many partitions over time; a hash of the names, so that it needs no random numbers."""
+        bound = min(self.settings.segment_jitter_ms, self.settings.segment_ms)
+        return crc32c(f"{self.partition}/{base_offset}".encode()) % bound if bound else 0
+
+    # Leader epochs.
+
+    def assign_epoch(self, leader_epoch: int, start_offset: int) -> None:
+        """Record where a leader epoch begins; also without a record, when a leader is elected (KAFKA-7415)."""
+        if self.epochs.assign(leader_epoch, start_offset):
+            self.save_epochs()
+        self._latest_epoch = max(self._latest_epoch, leader_epoch)
+
+    def save_epochs(self) -> None:
+        path = f"{self.directory}/{names.LEADER_EPOCH_CHECKPOINT}"
+        with self._fence:
+            checkpoints.write_leader_epochs(self.filesystem, path, self.epochs.entries())
+        self._latest_epoch = -1 if self.epochs.latest_epoch is None else self.epochs.latest_epoch
+
+    # Failure.
+
+    def check_usable(self) -> None:
+        if self.failure is not None:
+            raise StorageFailed(f"{self.partition} is offline: {self.failure}")
+
+    def failed(self, error: OSError) -> StorageFailed:
+        """From now on nothing is served: what is in memory and what is on the disk may differ."""
+        self.failure = self.failure or error
+        return StorageFailed(f"{self.partition}: {error}")
+
+    def failed_to_read(self, error: OSError) -> StorageFailed:
+        """To have no descriptor left is the process's trouble and not the disk's: the read fails, the log goes on."""
+        if error.errno in OUT_OF_DESCRIPTORS:
+            return StorageFailed(f"{self.partition}: {error}; raise the limit on open files (ulimit -n)")
+        return self.failed(error)
+
+    def __str__(self) -> str:
+        return f"{self.partition} [{self.log_start_offset}, {self.log_end_offset})"
+
+
+def _nothing() -> None:
+    """A log that stands alone has no checkpoints to keep true."""
