@@ -1,8 +1,8 @@
 """What a log may look like after a crash, told by what was promised before it (SPEC L7, L9).
 
 A timeline is the log's content as batches in order. Appends lengthen the newest timeline; a truncation begins another,
-and until the next flush the old one may come back. What a crash leaves is a prefix of one of them, and has everything
-that a flush promised and no truncation took back.
+and until it returns the old one may come back. What a crash leaves is a prefix of one of them, and has everything that
+a flush promised and no truncation took back.
 """
 
 from __future__ import annotations
@@ -62,21 +62,23 @@ class CrashOracle:
         self.flushed(log)
 
     def flushed(self, log: Log) -> None:
-        self.timelines = [list(self.timelines[-1])]
         self.durable = [batch for batch in self.timelines[-1] if batch.base_offset < log.recovery_point]
         self.recovery_point = log.recovery_point
-        self.start_offsets = {log.log_start_offset}
+        if log.recovery_point > log.log_start_offset:
+            self.start_offsets = {log.log_start_offset}
 
     def truncate(self, log: Log, offset: int) -> None:
         self.durable = [batch for batch in self.durable if batch.last_offset < offset]
         self.timelines.append([batch for batch in self.timelines[-1] if batch.last_offset < offset])
         log.truncate_to(offset, now_ms=NOW_MS)
+        del self.timelines[:-1]
 
     def start_again(self, log: Log, offset: int) -> None:
         self.durable = []
         self.timelines.append([])
         self.start_offsets |= {0, offset}
         log.truncate_fully_and_start_at(offset, now_ms=NOW_MS)
+        del self.timelines[:-1]
 
     def recovered(self, disk: SimulatedDisk) -> Log:
         log = open_sample(disk, recovery_point=self.recovery_point, log_start_offset=self.log_start_offset)

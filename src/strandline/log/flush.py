@@ -16,7 +16,7 @@ from strandline.log.segment import Segment
 class FlushWork:
     """Files to sync, and the offset below which everything is durable once they are."""
 
-    __slots__ = ("_directory", "_files", "_filesystem", "_paths", "up_to_offset")
+    __slots__ = ("_directory", "_files", "_filesystem", "_paths", "small_files", "up_to_offset")
 
     def __init__(
         self,
@@ -31,6 +31,7 @@ class FlushWork:
         self._files: list[File] = [segment.file for segment in segments]
         self._paths = [segment.path(kind) for segment in segments for kind in names.INDEX_SUFFIXES]
         self._paths += paths
+        self.small_files = paths
         self.up_to_offset = up_to_offset  # a truncation meanwhile lowers it
 
     def run(self) -> None:

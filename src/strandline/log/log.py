@@ -114,6 +114,7 @@ class Log(LogWriter):
             self.deletions.schedule(segment, now_ms + self.settings.file_delete_delay_ms)
         self._require_aborted_index(kept)
         kept.truncate_to(offset)
+        kept.aborted.sync()
         kept.file.sync()  # or old records come back, with the epoch of those written in their place (KIP-101)
         self.log_end_offset = offset
         self.snapshots.remove_above(offset)
@@ -218,13 +219,13 @@ class Log(LogWriter):
         ]
         directory = self.directory if self._has_new_names else None
         self._has_new_names = False
-        paths, self._unflushed_paths = self._unflushed_paths, []
-        work = FlushWork(self.filesystem, directory, segments, paths, target)
+        work = FlushWork(self.filesystem, directory, segments, list(self._unflushed_paths), target)
         self._running_flushes.append(work)
         return work
 
     def end_flush(self, work: FlushWork, now_ms: int) -> None:
         self._running_flushes.remove(work)
+        self._unflushed_paths = [path for path in self._unflushed_paths if path not in work.small_files]
         self.recovery_point = max(self.recovery_point, min(work.up_to_offset, self.log_end_offset))
         self.last_flush_ms = now_ms
 
