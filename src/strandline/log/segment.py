@@ -154,13 +154,11 @@ class Segment:
     def _load_indexes(self) -> None:
         present = all(self._filesystem.exists(self.path(kind)) for kind in (names.OFFSET_INDEX, names.TIME_INDEX))
         self._open_indexes()
-        assert self._offset_index is not None
-        assert self._time_index is not None
         try:
             if not present:
                 raise CorruptData("an index is missing")
-            self._offset_index.sanity_check(self.size_bytes)
-            self._time_index.sanity_check()
+            self.offset_index.sanity_check(self.size_bytes)
+            self.time_index.sanity_check()
         except CorruptData:
             self.rebuild_indexes()
 
@@ -330,12 +328,9 @@ class Segment:
         self.clear_indexes()
         self.aborted.clear()
 
-    def _open_indexes_if_closed(self) -> None:
+    def clear_indexes(self) -> None:
         if self._offset_index is None or self._time_index is None:
             self._open_indexes()
-
-    def clear_indexes(self) -> None:
-        self._open_indexes_if_closed()
         self.offset_index.clear()
         self.time_index.clear()
         self.prepare_for_append()
@@ -375,19 +370,11 @@ class Segment:
     def change_suffix(self, suffix: str) -> None:
         rename_segment(self._filesystem, self.path(""), self.suffix, suffix)
         self.suffix = suffix
-        self._tell_moved()
-
-    def moved(self, directory: str) -> None:
-        self.directory = directory
-        self._tell_moved()
-
-    def _tell_moved(self) -> None:
-        if self._offset_index is not None:
-            self._offset_index.moved(self.path(names.OFFSET_INDEX))
-        if self._time_index is not None:
-            self._time_index.moved(self.path(names.TIME_INDEX))
-        if self._aborted is not None:
-            self._aborted.moved(self.path(names.ABORTED_INDEX))
+        for kind, index in zip(
+            names.INDEX_SUFFIXES, (self._offset_index, self._time_index, self._aborted), strict=True
+        ):
+            if index is not None:
+                index.moved(self.path(kind))
 
     def remove_files(self) -> None:
         """Unlink what is there. Readers that still hold the file keep it until they are done."""
