@@ -7,7 +7,6 @@ belong to nothing, while a `.log` file is not seen to miss its index of aborted 
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable
 
 from strandline.log import names
@@ -21,7 +20,7 @@ def rename_segment(filesystem: FileSystem, path: str, old_suffix: str, new_suffi
         _rename(filesystem, stem, (*names.INDEX_SUFFIXES, names.LOG), old_suffix, new_suffix)
         return
     _rename(filesystem, stem, (names.LOG,), old_suffix, new_suffix)
-    filesystem.sync_directory(os.path.dirname(path))
+    filesystem.sync_directory(path.rpartition("/")[0])
     _rename(filesystem, stem, names.INDEX_SUFFIXES, old_suffix, new_suffix)
 
 

@@ -355,11 +355,6 @@ class Segment:
         self.time_index.trim()
         self.is_preallocated = False
 
-    def truncate_file(self, size_bytes: int) -> None:
-        """Cut the `.log` file only: recovery rebuilds the rest."""
-        self.file.truncate(size_bytes)
-        self.size_bytes = size_bytes
-
     def sync(self) -> None:
         """Make the bytes of a segment durable, indexes included. Names are the folder's matter."""
         self.file.sync()

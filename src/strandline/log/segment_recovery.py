@@ -58,7 +58,8 @@ class SegmentRecovery:
 
     def cut(self) -> None:
         if self.valid_bytes < self.segment.size_bytes:
-            self.segment.truncate_file(self.valid_bytes)
+            self.segment.file.truncate(self.valid_bytes)
+            self.segment.size_bytes = self.valid_bytes
         self.segment.finish()
 
     def _walk(self) -> str | None:
