@@ -92,9 +92,11 @@ class ProducerState:
             or not entry.batches
         ):
             return False
-        expected = entry.batches[-1].last_sequence + 1
-        if sequence != expected & SEQUENCE_MAX or expected == NO_SEQUENCE + 1:
+        if sequence != (entry.batches[-1].last_sequence + 1) & SEQUENCE_MAX:
             return False
+        for batch in entry.batches:
+            if batch.first_sequence == sequence:
+                return False  # it may be a repetition all the same, where sequences have begun anew
         last_sequence = (sequence + last_offset - base_offset) & SEQUENCE_MAX
         entry.add_batch(producer_epoch, CachedBatch(sequence, last_sequence, base_offset, last_offset, timestamp))
         return True
