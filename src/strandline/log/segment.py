@@ -128,17 +128,11 @@ class Segment:
 
     @property
     def offset_index(self) -> OffsetIndex:
-        if self._offset_index is None:
-            self._load_indexes()
-        assert self._offset_index is not None
-        return self._offset_index
+        return self._offset_index or self._load_indexes()[0]
 
     @property
     def time_index(self) -> TimeIndex:
-        if self._time_index is None:
-            self._load_indexes()
-        assert self._time_index is not None
-        return self._time_index
+        return self._time_index or self._load_indexes()[1]
 
     @property
     def aborted(self) -> AbortedIndex:
@@ -146,21 +140,29 @@ class Segment:
             self._aborted = AbortedIndex(self._filesystem, self.path(names.ABORTED_INDEX), self.base_offset)
         return self._aborted
 
-    def _open_indexes(self) -> None:
+    def _open_indexes(self) -> tuple[OffsetIndex, TimeIndex]:
         index_bytes = self.settings.segment_index_bytes
         self._offset_index = OffsetIndex(self._filesystem, self.path(names.OFFSET_INDEX), self.base_offset, index_bytes)
         self._time_index = TimeIndex(self._filesystem, self.path(names.TIME_INDEX), self.base_offset, index_bytes)
+        return self._offset_index, self._time_index
 
-    def _load_indexes(self) -> None:
+    def _load_indexes(self) -> tuple[OffsetIndex, TimeIndex]:
         present = all(self._filesystem.exists(self.path(kind)) for kind in (names.OFFSET_INDEX, names.TIME_INDEX))
-        self._open_indexes()
+        offsets, times = self._open_indexes()
         try:
-            if not present:
-                raise CorruptData("an index is missing")
-            self.offset_index.sanity_check(self.size_bytes)
-            self.time_index.sanity_check()
-        except CorruptData:
-            self.rebuild_indexes()
+            if not present or not index_truth.are_indexes_sane(offsets, times, self.size_bytes):
+                self.rebuild_indexes()
+        except OSError:  # no descriptor was left, say: the next one to come here looks at them again
+            self._abandon_indexes()
+            raise
+        return offsets, times
+
+    def _abandon_indexes(self) -> None:
+        for index in (self._offset_index, self._time_index):
+            if index is not None:
+                index.close(trim=False)
+        self._offset_index = self._time_index = None
+        self.is_preallocated = False
 
     # Appending.
 
@@ -373,9 +375,7 @@ class Segment:
 
     def remove_files(self) -> None:
         """Unlink what is there. Readers that still hold the file keep it until they are done."""
-        for index in (self._offset_index, self._time_index):
-            if index is not None:
-                index.close(trim=False)
+        self._abandon_indexes()
         for kind in names.SEGMENT_SUFFIXES:
             if self._filesystem.exists(self.path(kind)):
                 self._filesystem.remove(self.path(kind))
