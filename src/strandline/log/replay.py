@@ -50,7 +50,8 @@ def rebuild_producers(
     now_ms: int,
     expiration_ms: int,
 ) -> None:
-    """Make `producers` reflect the log up to `end_offset`."""
+    """Make `producers` reflect the log up to `end_offset`. Where it is known to have no producers it is not read."""
+    quiet = producers.quiet_offsets
     snapshots.load_latest(
         producers,
         log_start_offset=log_start_offset,
@@ -59,6 +60,12 @@ def rebuild_producers(
         expiration_ms=expiration_ms,
     )
     start = max(producers.map_end_offset, log_start_offset)
+    if not quiet.start <= start <= end_offset <= quiet.stop:
+        _replay(segments, producers, start, end_offset)
+    producers.map_end_offset = end_offset
+
+
+def _replay(segments: Segments, producers: ProducerState, start: int, end_offset: int) -> None:
     for segment in segments.from_offset(start):
         if segment.base_offset >= end_offset:
             break  # recovery has yet to look at these: their bytes may be anything
@@ -66,7 +73,6 @@ def rebuild_producers(
             _replay_segment(segment, producers, start, end_offset)
         except CorruptData:
             continue  # rot in what was synced: what cannot be read cannot be known
-    producers.map_end_offset = end_offset
 
 
 def _replay_segment(segment: Segment, producers: ProducerState, start: int, end_offset: int) -> None:

@@ -305,7 +305,8 @@ class Segment:
         self.bytes_since_index_entry = 0
         self._first_timestamp = None
         self._max_timestamp, self.offset_of_max_timestamp = self.time_index.last_entry
-        for _, head in self.heads(self.offset_index.lookup(self.offset_of_max_timestamp)[1]):
+        # With each entry of the offset index goes one that tells the largest timestamp up to there, if it grew.
+        for _, head in self.heads(self.offset_index.lookup(self.offset_index.last_offset)[1]):
             if head.max_timestamp > self._max_timestamp:
                 self._max_timestamp, self.offset_of_max_timestamp = head.max_timestamp, head.last_offset
 
