@@ -101,6 +101,7 @@ class _Opening:
     producer_id_expiration_ms: int
     is_fresh: bool = False  # whether a segment was created
     has_unsaved_epochs: bool = False
+    has_rot: bool = False
     segments: Segments = field(init=False)
     epochs: LeaderEpochs = field(default_factory=LeaderEpochs)
     producers: ProducerState = field(default_factory=ProducerState)
@@ -203,6 +204,7 @@ class _Opening:
         walk.run()
         if walk.fault is not None:
             self.findings.append(walk.fault)
+        self.has_rot |= walk.has_rot
         return walk
 
     def _drop(self, segments: list[Segment]) -> None:
@@ -260,7 +262,12 @@ class _Opening:
     def settle_producers(self, log_end_offset: int) -> None:
         self.snapshots.remove_above(log_end_offset)
         self.snapshots.remove_strays(self.segments.base_offsets)
-        self._rebuild_producers(log_end_offset)
+        if self.has_rot:
+            self.producers = ProducerState()  # a rotten batch told nothing, and may still have a good head
+        if self.has_rot or self.producers.map_end_offset != log_end_offset:
+            self._rebuild_producers(log_end_offset)
+        else:
+            self.producers.log_start_moved(self.log_start_offset)  # recovery has just replayed them
 
     def settle_aborted(self) -> None:
         """Only where appends will go: the others are looked at when they are used."""
