@@ -234,11 +234,6 @@ class TestSegments:
         ]
         assert [segment.base_offset for segment in segments.from_offset(50)] == [50, 100]
         assert [segment.base_offset for segment in segments.from_offset(0)] == [10, 50, 100]
-        assert [segment.base_offset for segment in segments.between(10, 100)] == [10, 50]
-        following = segments.next_after(segments.first)
-        assert following is not None
-        assert following.base_offset == 50
-        assert segments.next_after(segments.active) is None
 
     def test_a_picture_taken_before_a_change_stays(self) -> None:
         """SPEC C5: readers keep theirs and are never blocked."""

@@ -84,7 +84,7 @@ def test_up_conversion_keeps_everything(entries: list[Record], magic: int, codec
     heads = [verify_batch(batch) for batch in batches]
     assert [record for batch in batches for record in read_records(batch)] == as_kept_by(magic, entries)
     assert {head.codec for head in heads} == {codec}
-    assert not any(head.is_log_append_time or head.has_producer_id for head in heads)
+    assert not any(head.is_log_append_time or head.producer_id >= 0 for head in heads)
 
 
 @every_format

@@ -4,9 +4,9 @@
 durable image that loses any subset of what was not synced, and can fail the next call. Nothing else in `log` may open,
 rename or sync a file, so that every crash can be played.
 
-Durability has three separate steps, as on a real disk: `File.sync` makes the bytes of a file survive,
-`FileSystem.sync_directory` makes names survive (creation, rename, removal), and neither does the other's work.
-`replace_durably` is the only way a small file is rewritten: aside, sync, rename, sync the folder.
+Durability has two halves, as on a real disk: `File.sync` makes the bytes of a file survive, `FileSystem.sync_directory`
+makes names survive (creation, rename, removal), and neither does the other's work. `replace_durably` is how a small
+file is rewritten: aside, sync, rename, sync the folder. Only what a flush will sync later may use `replace`.
 """
 
 from __future__ import annotations
@@ -220,9 +220,12 @@ class RealFileSystem:
             # flock for a second opener in this process, lockf for other processes, a JVM Kafka among them.
             fcntl.flock(file.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)
             fcntl.lockf(file.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
+        except (BlockingIOError, PermissionError):
             file.close()
             return None
+        except OSError:
+            file.close()
+            raise
         return file
 
 

@@ -86,6 +86,6 @@ def _end_offset(segment: Segment) -> int:
         for _, head in segment.heads():
             end = head.next_offset
     except CorruptData:
-        pass  # synced before it was renamed, so this is rot, not a crash; recovery will cut it
+        pass  # synced before it was renamed, so this is rot and not a crash: for recovery to judge
     segment.forget()
     return end

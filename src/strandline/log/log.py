@@ -21,7 +21,7 @@ from strandline.log.log_writer import LogWriter
 from strandline.log.lookup import TimestampOffset
 from strandline.log.producer_state import CompletedTransaction
 from strandline.log.segment import Segment
-from strandline.model.failures import CorruptData, ErrorCode, Refused
+from strandline.model.failures import CorruptData, ErrorCode, Refused, check
 from strandline.model.settings import LogSettings
 from strandline.records.batch import (
     MAGIC_V2,
@@ -33,6 +33,8 @@ from strandline.records.heads import verified_head_of
 
 
 class Log(LogWriter):
+    """The log of one partition. `recovery.open_log` opens one; `LogDirectory` keeps many, with their checkpoints."""
+
     # Following a leader.
 
     def append_replicated(self, data: Buffer, *, now_ms: int) -> int:
@@ -87,6 +89,7 @@ class Log(LogWriter):
         Batches go whole: within one, the log ends where it began. Kafka's ends at `offset` until it is restarted.
         """
         self.check_usable()
+        check(offset >= 0, f"offsets are not negative: {offset}")
         if offset >= self.log_end_offset:
             return False
         if offset < self.segments.first.base_offset:
@@ -136,6 +139,7 @@ class Log(LogWriter):
     def truncate_fully_and_start_at(self, offset: int, *, now_ms: int) -> None:
         """Empty the log; the next record gets `offset`. A follower whose leader has no older data does this."""
         self.check_usable()
+        check(offset >= 0, f"offsets are not negative: {offset}")
         with self._fence:
             self._lower_offsets(min(offset, self.segments.first.base_offset))
             self.epochs.clear()
@@ -220,12 +224,14 @@ class Log(LogWriter):
         return work
 
     def end_flush(self, work: FlushWork, now_ms: int) -> None:
+        """`work.run()` has returned: the recovery point moves up to what it promised."""
         self._running_flushes.remove(work)
         self._unflushed_paths = [path for path in self._unflushed_paths if path not in work.small_files]
         self.recovery_point = max(self.recovery_point, min(work.up_to_offset, self.log_end_offset))
         self.last_flush_ms = now_ms
 
     def flush(self, now_ms: int, up_to_offset: int | None = None) -> None:
+        """All three steps at once, for callers that may wait for the disk."""
         work = self.begin_flush(up_to_offset)
         with self._fence:
             work.run()
@@ -251,6 +257,7 @@ class Log(LogWriter):
             raise self.failed_to_read(error) from error
 
     def find_by_timestamp(self, timestamp: int) -> TimestampOffset | None:
+        """The first record at or after `timestamp`, found exactly, also inside compressed batches (SPEC L5)."""
         self.check_usable()
         with self._read_fence:
             return lookup.find_by_timestamp(self.segments, timestamp, self.log_start_offset)
@@ -268,8 +275,7 @@ class Log(LogWriter):
             )
 
     def _require_aborted_index(self, segment: Segment) -> None:
-        now_ms, expiration_ms = self.last_flush_ms, self.producer_id_expiration_ms
-        replay.require_aborted(segment, self.segments, self.snapshots, self.log_start_offset, now_ms, expiration_ms)
+        replay.require_aborted(segment, self.segments, self.snapshots, self.log_start_offset)
 
     @property
     def size_bytes(self) -> int:
@@ -297,3 +303,4 @@ class Log(LogWriter):
                 self.flush(now_ms)
             for segment in self.segments.all():
                 segment.close()
+        self.is_closed = True

@@ -271,9 +271,7 @@ class _Opening:
 
     def settle_aborted(self) -> None:
         """Only where appends will go: the others are looked at when they are used."""
-        start, expiration_ms = self.log_start_offset, self.producer_id_expiration_ms
-        active = self.segments.active
-        fault = replay.require_aborted(active, self.segments, self.snapshots, start, self.now_ms, expiration_ms)
+        fault = replay.require_aborted(self.segments.active, self.segments, self.snapshots, self.log_start_offset)
         if fault is not None:
             self.findings.append(f"{fault} Rebuilt.")
 

@@ -31,6 +31,8 @@ RELATIVE_OFFSET_MAX = 2**31 - 1
 
 
 class Segment:
+    """Not thread-safe but for its `file`, which may be read and synced from anywhere."""
+
     __slots__ = (
         "_aborted",
         "_file",

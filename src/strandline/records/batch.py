@@ -41,7 +41,7 @@ LEADER_EPOCH_POSITION = 12
 MAGIC_POSITION = 16
 CRC_POSITION = 17
 ATTRIBUTES_POSITION = 21
-MAX_TIMESTAMP_POSITION = 35
+LAST_OFFSET_DELTA_POSITION = 23
 
 MAGIC_V2 = 2
 CODEC_MASK = 0x07
@@ -113,10 +113,6 @@ class BatchHead(NamedTuple):
     def delete_horizon_ms(self) -> int | None:
         """When tombstones and markers of this batch may go, once a first cleaning has passed over them."""
         return self.base_timestamp if self.attributes & DELETE_HORIZON else None
-
-    @property
-    def has_producer_id(self) -> bool:
-        return self.producer_id > NO_PRODUCER_ID
 
     @property
     def last_sequence(self) -> int:
