@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import pytest
 from tests.interop.kafka import SERIES, Kafka, RefereeMissing, fetch
+from tests.interop.lives import Life, live_twice
 
 
 def referee(series: str) -> Kafka:
@@ -25,3 +26,14 @@ def kafka_3() -> Kafka:
 @pytest.fixture(scope="session")
 def kafka_4() -> Kafka:
     return referee("4.3")
+
+
+@pytest.fixture(scope="session")
+def lives(kafka: Kafka, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Life]:
+    return live_twice(kafka, tmp_path_factory.mktemp(f"lives-{kafka.series}"))
+
+
+@pytest.fixture(scope="session", params=["stopped", "killed"])
+def life(request: pytest.FixtureRequest, lives: dict[str, Life]) -> Life:
+    """What a broker left, by each of its two ends."""
+    return lives[request.param]

@@ -14,12 +14,13 @@ from uuid import UUID
 
 from tests.interop.client import ServedRecord
 
+from strandline.log.compaction import Compaction
 from strandline.log.filesystem import RealFileSystem
 from strandline.log.log import Log
 from strandline.log.log_directory import LogDirectory
 from strandline.log.log_writer import Appended
 from strandline.model.partitions import TopicPartition
-from strandline.model.settings import LogSettings
+from strandline.model.settings import CleanerSettings, LogSettings
 from strandline.records.batch import BatchHead, split_batches
 from strandline.records.builder import build_batch
 from strandline.records.compression import Codec
@@ -31,7 +32,13 @@ SMALL = LogSettings(segment_bytes=1500, segment_index_bytes=480, index_interval_
 TOPICS = ("codecs", "payments", "clicks")
 
 
+COMPACTED = ("table", "accounts")
+DELETE_RETENTION_MS = 60_000
+
+
 def settings_of(topic: str) -> LogSettings:
+    if topic in COMPACTED:
+        return replace(SMALL, cleanup_policy=("compact",), delete_retention_ms=DELETE_RETENTION_MS)
     if topic == "clicks":
         return replace(SMALL, message_timestamp_type="LogAppendTime")
     return replace(SMALL, segment_bytes=10_000) if topic == "codecs" else SMALL
@@ -39,6 +46,43 @@ def settings_of(topic: str) -> LogSettings:
 
 def now_ms() -> int:
     return time.time_ns() // 1_000_000
+
+
+def compact(directory: LogDirectory, log: Log, *, now_ms: int) -> int:
+    """Roll, and clean everything; returns where the active segment begins, which the cleaner's checkpoint now says."""
+    offsets = directory.read_cleaner_offsets()
+    log.roll(now_ms)
+    log.producers.high_watermark_moved(log.log_end_offset)
+    compaction = Compaction.plan(
+        log,
+        CleanerSettings(),
+        first_dirty_offset=offsets.get(log.partition, 0),
+        uncleanable_offset=log.log_end_offset,
+        now_ms=now_ms,
+    )
+    assert compaction is not None
+    compaction.run()
+    cleaned_to = compaction.finish(log, now_ms=now_ms)
+    assert cleaned_to == log.segments.active.base_offset
+    directory.write_cleaner_offsets(offsets | {log.partition: cleaned_to})
+    return cleaned_to
+
+
+def newest_of_each_key(
+    records: list[ServedRecord], *, cleaned_to: int, tombstones_gone_to: int = 0
+) -> list[ServedRecord]:
+    """What compaction leaves of committed records, by its definition."""
+    newest = {record.key: record.offset for record in records if record.offset < cleaned_to}
+    return [
+        record
+        for record in records
+        if record.offset >= cleaned_to
+        or (
+            record.key is not None
+            and newest[record.key] == record.offset
+            and (record.value is not None or record.offset >= tombstones_gone_to)
+        )
+    ]
 
 
 @contextmanager
