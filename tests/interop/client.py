@@ -12,7 +12,7 @@ from uuid import UUID
 
 from tests.interop.broker import Broker
 from tests.interop.kafka import Kafka
-from tests.interop.process import JavaServer
+from tests.interop.process import Child
 
 from strandline.log.partition_metadata import decode_id
 
@@ -54,7 +54,7 @@ class Client:
     def streaming(self, topic: str, log_file: Path, until_acked: int) -> Iterator[None]:
         """A producer that goes on and on, in a process of its own; begun once so many records are acknowledged."""
         command = self.kafka.command(PROGRAM, "stream", self.broker.bootstrap, topic)
-        with JavaServer(command, log_file, ready_line=f"acked {until_acked}") as producer:
+        with Child(command, log_file, ready_line=f"acked {until_acked}") as producer:
             yield
             producer.kill()
 

@@ -33,7 +33,8 @@ TOPICS = ("codecs", "payments", "clicks")
 
 
 COMPACTED = ("table", "accounts")
-DELETE_RETENTION_MS = 60_000
+MINUTE_MS = 60_000
+DELETE_RETENTION_MS = MINUTE_MS
 
 
 def settings_of(topic: str) -> LogSettings:
@@ -116,10 +117,11 @@ class Writer:
         headers: tuple[tuple[str, bytes | None], ...] = (),
         producer: tuple[int, int, int] | None = None,
         is_transactional: bool = False,
+        later_ms: int = 0,
     ) -> None:
         """One batch; `producer` is its id, epoch and first sequence."""
         producer_id, producer_epoch, base_sequence = producer or (-1, -1, -1)
-        times = [self.started_ms + len(self.records) + index for index in range(len(values))]
+        times = [self.started_ms + later_ms + len(self.records) + index for index in range(len(values))]
         batch = build_batch(
             [Record(index, times[index], key, value, headers) for index, (key, value) in enumerate(values)],
             codec=codec,
@@ -216,6 +218,27 @@ def write_clicks(writer: Writer) -> None:
     for turn in range(10):
         writer.append([(b"click-%d" % index, b"in turn %d" % turn) for index in range(6)])
     writer.log.advance_log_start(20, high_watermark=writer.log.log_end_offset)
+
+
+def write_table(writer: Writer, turn: int) -> None:
+    """Work for a cleaner: each turn overwrites the one before, in every codec, and ends with what it has deleted."""
+    for codec in Codec:
+        values = [(b"%s-%d" % (codec.name.encode(), number), b"in turn %d" % turn) for number in range(2 + turn)]
+        first_sequence = sum(range(2, 2 + turn))
+        writer.append(values, codec=codec, producer=(100 + codec, 0, first_sequence), headers=(("by", b"turn"),))
+    # All that its producer wrote is overwritten at once, so that an empty batch must keep its sequence.
+    writer.append([(b"shared", b"soon gone")] * 2, producer=(200 + turn, 0, 0), codec=Codec.SNAPPY)
+    writer.append([(b"shared", b"since turn %d" % turn), (b"deleted-%d" % turn, b"not yet")])
+    # Of one transaction a record stays in every turn, the others are wholly overwritten, or aborted.
+    writer.append([(b"a-%d" % turn, b"stays"), (b"a", b"kept")], producer=(7, 1, 2 * turn), is_transactional=True)
+    writer.end_transaction(7, 1, is_commit=True)
+    writer.append([(b"c", b"until the next turn")], producer=(9, 0, turn), is_transactional=True, codec=Codec.GZIP)
+    writer.end_transaction(9, 0, is_commit=True)
+    writer.aborted.append(writer.log.log_end_offset)
+    # The greatest time of its turn stands in a batch that will have no records.
+    writer.append([(b"a", b"dropped")], producer=(8, 4, turn), is_transactional=True, codec=Codec.LZ4, later_ms=MINUTE_MS)
+    writer.end_transaction(8, 4, is_commit=False)
+    writer.append([(b"deleted-%d" % turn, None), (b"turn", b"%d" % turn)], codec=Codec.ZSTD)
 
 
 def read_records_of(log: Log) -> list[ServedRecord]:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from tests.interop.broker import check_believed, kraft_broker
 from tests.interop.client import Client
-from tests.interop.dumps import check_dumps_agree, check_sound
+from tests.interop.dumps import check_dumps_agree, check_praised, check_sound
 from tests.interop.kafka import Kafka
 from tests.interop.lives import STREAM, STREAMED_BEFORE_DEATH, TOPICS, Life
 from tests.interop.ours import Writer, compact, newest_of_each_key, now_ms, read_records_of, strandline
@@ -46,7 +46,7 @@ def test_there_and_back(kafka: Kafka, life: Life, tmp_path: Path) -> None:
         cleaned_to = compact(directory, accounts.log, now_ms=now_ms())
 
     check_sound(data)
-    check_dumps_agree(kafka, data, "accounts-0")
+    check_praised(check_dumps_agree(kafka, data, "accounts-0"))
     with kraft_broker(kafka, data, tmp_path) as broker:
         client = Client(kafka, broker)
         served = client.consume(*TOPICS)
