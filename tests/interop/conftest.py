@@ -33,9 +33,7 @@ def lived() -> dict[str, dict[str, Life]]:
 
 
 @pytest.fixture
-def lives(
-    kafka: Kafka, lived: dict[str, dict[str, Life]], tmp_path_factory: pytest.TempPathFactory
-) -> dict[str, Life]:
+def lives(kafka: Kafka, lived: dict[str, dict[str, Life]], tmp_path_factory: pytest.TempPathFactory) -> dict[str, Life]:
     """Lived once for each Kafka, in whatever order the tests come."""
     if kafka.series not in lived:
         lived[kafka.series] = live_twice(kafka, tmp_path_factory.mktemp(f"lives-{kafka.series}"))
@@ -54,9 +52,7 @@ def homes() -> dict[str, Home]:
 
 
 @pytest.fixture
-def home(
-    kafka: Kafka, homes: dict[str, Home], tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
-) -> Home:
+def home(kafka: Kafka, homes: dict[str, Home], tmp_path: Path, tmp_path_factory: pytest.TempPathFactory) -> Home:
     """Of each Kafka, a data directory for us to fill."""
     if kafka.series not in homes:
         homes[kafka.series] = make_home(kafka, tmp_path_factory.mktemp(f"home-{kafka.series}"), (*TOPICS, *COMPACTED))

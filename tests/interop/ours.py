@@ -6,7 +6,7 @@ What should be served is kept as it is put in, so that a mistake of our own read
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -111,7 +111,7 @@ class Writer:
 
     def append(
         self,
-        values: list[tuple[bytes | None, bytes | None]],
+        values: Sequence[tuple[bytes | None, bytes | None]],
         *,
         codec: Codec = Codec.NONE,
         headers: tuple[tuple[str, bytes | None], ...] = (),
@@ -193,8 +193,7 @@ def write_codecs(writer: Writer) -> None:
         )
         writer.append([(b"no value", None), (None, None), (b"", b"")], codec=codec)
         for sequence in (0, 3, 6):
-            values: list[tuple[bytes | None, bytes | None]] = [(b"once", b"only")] * 3
-            writer.append(values, codec=codec, producer=(1000 + codec, 0, sequence))
+            writer.append([(b"once", b"only")] * 3, codec=codec, producer=(1000 + codec, 0, sequence))
         if codec is not Codec.NONE:
             writer.append([(b"big", b"tide %d;" % index * 2000) for index in range(10)], codec=codec)
 
@@ -236,7 +235,9 @@ def write_table(writer: Writer, turn: int) -> None:
     writer.end_transaction(9, 0, is_commit=True)
     writer.aborted.append(writer.log.log_end_offset)
     # The greatest time of its turn stands in a batch that will have no records.
-    writer.append([(b"a", b"dropped")], producer=(8, 4, turn), is_transactional=True, codec=Codec.LZ4, later_ms=MINUTE_MS)
+    writer.append(
+        [(b"a", b"dropped")], producer=(8, 4, turn), is_transactional=True, codec=Codec.LZ4, later_ms=MINUTE_MS
+    )
     writer.end_transaction(8, 4, is_commit=False)
     writer.append([(b"deleted-%d" % turn, None), (b"turn", b"%d" % turn)], codec=Codec.ZSTD)
 

@@ -37,6 +37,7 @@ KAFKA_CLEANS = {
     "cleanup.policy": "compact",
     "min.cleanable.dirty.ratio": "0.001",
     "delete.retention.ms": str(HOUR_MS),
+    "file.delete.delay.ms": "0",
 }
 
 

@@ -1,4 +1,4 @@
-"""We open what a real broker left, stopped or killed, read what its client read, write and clean on, and give it back."""
+"""We open what a broker left, stopped or killed, read what its client read, write and clean on, and give it back."""
 
 from __future__ import annotations
 
