@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import zlib
 from pathlib import Path
 from unittest.mock import patch
@@ -29,9 +30,10 @@ from tests.log.making_logs import (
 
 from strandline.log.log_writer import Appended
 from strandline.log.producer_snapshots import decode_snapshot
-from strandline.model.failures import ErrorCode, Refused
+from strandline.model.failures import ErrorCode, Refused, StorageFailed
 from strandline.records.batch import CRC, CRC_POSITION, batch_crc, verify_batch
 from strandline.records.compression import Codec
+from strandline.simulation.disk import SimulatedDisk
 from strandline.simulation.simulated_file import SimulatedFile
 
 
@@ -349,3 +351,16 @@ def test_old_producers_checksum_is_not_ours() -> None:
     batch = batch_of("a")
     CRC.pack_into(batch, CRC_POSITION, zlib.crc32(bytes(batch[21:])))
     assert refusal_of(make_log(), batch) == ErrorCode.CORRUPT_MESSAGE
+
+
+def test_a_full_disk_is_met_before_an_index_entry_is_stored_and_not_by_a_signal() -> None:
+    """A store into a hole of a mapped file on a full disk kills the process; only the log may go down (SPEC L10)."""
+    disk = SimulatedDisk()
+    log = make_log(filesystem=disk, index_interval_bytes=0)
+    append(log, batch_of("a"))
+    disk.fail_next("reserve", errno.ENOSPC, path_contains=".index")
+    with pytest.raises(StorageFailed, match="No space left"):
+        append(log, batch_of("b"))
+    with pytest.raises(StorageFailed, match="offline"):
+        log.read(0, 100)
+    assert [record.value for record in records_in(make_log(filesystem=killed(log)))] == [b"a", b"b"]

@@ -53,6 +53,11 @@ class File(Protocol):
         """Cut, or extend with zeros (a sparse hole)."""
         ...
 
+    def reserve(self, position: int, length: int) -> None:
+        """Give a hole within the file its place on the disk. A store into a mapped hole of a full disk has no error
+        to return: it ends the process (SIGBUS)."""
+        ...
+
     def sync(self) -> None: ...
     def map(self, length: int) -> MappedBytes:
         """The first `length` bytes, writable and shared with the file. `length` must not exceed its size.
@@ -141,6 +146,9 @@ class RealFile:
     def truncate(self, size: int) -> None:
         os.ftruncate(self._descriptor, size)
         os.lseek(self._descriptor, size, os.SEEK_SET)
+
+    def reserve(self, position: int, length: int) -> None:
+        os.posix_fallocate(self._descriptor, position, length)
 
     def sync(self) -> None:
         os.fsync(self._descriptor)
