@@ -433,3 +433,12 @@ def test_only_a_real_file_has_a_descriptor(tmp_path: Path) -> None:
     file.close()
     with pytest.raises(OSError, match="no descriptor"):
         SimulatedDisk().open("a", create=True).fileno()
+
+
+@pytest.mark.parametrize("writable", [True, False])
+def test_a_pipe_under_the_name_of_a_file_is_an_error_and_not_waited_for(tmp_path: Path, writable: bool) -> None:
+    path = str(tmp_path / "leader-epoch-checkpoint")
+    os.mkfifo(path)
+    with pytest.raises(OSError, match="not a file") as caught:
+        RealFileSystem().open(path, writable=writable)
+    assert caught.value.filename == path

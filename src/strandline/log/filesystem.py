@@ -181,7 +181,13 @@ MAP_OPTIONS: dict[str, Any] = {"trackfd": False} if sys.version_info >= (3, 13) 
 class RealFileSystem:
     def open(self, path: str, *, create: bool = False, writable: bool = True) -> RealFile:
         flags = os.O_RDWR if writable else os.O_RDONLY
-        return RealFile(path, os.open(path, flags | os.O_CLOEXEC | (os.O_CREAT if create else 0), 0o644))
+        # Without O_NONBLOCK a pipe that has the name of one of our files is waited for until somebody writes into it.
+        flags |= os.O_CLOEXEC | os.O_NONBLOCK | (os.O_CREAT if create else 0)
+        descriptor = os.open(path, flags, 0o644)
+        try:
+            return RealFile(path, descriptor)
+        except OSError as error:
+            raise OSError(error.errno, "it is a pipe or a device, not a file", path) from None
 
     def exists(self, path: str) -> bool:
         return os.path.exists(path)
@@ -193,8 +199,16 @@ class RealFileSystem:
         return sorted(os.listdir(directory))
 
     def sizes(self, directory: str) -> dict[str, int]:
+        found: dict[str, int] = {}
         with os.scandir(directory) as entries:
-            found = {entry.name: entry.stat().st_size for entry in entries if entry.is_file()}
+            for entry in entries:
+                try:
+                    if entry.is_file():
+                        found[entry.name] = entry.stat().st_size
+                except OSError as error:
+                    # Removed meanwhile by another thread, or a link that leads to itself.
+                    if error.errno not in (errno.ENOENT, errno.ELOOP):
+                        raise
         return dict(sorted(found.items()))
 
     def is_directory(self, path: str) -> bool:
