@@ -21,7 +21,7 @@ from strandline.log.log_writer import LogWriter
 from strandline.log.lookup import TimestampOffset
 from strandline.log.producer_state import CompletedTransaction
 from strandline.log.segment import Segment
-from strandline.model.failures import CorruptData, ErrorCode, Refused
+from strandline.model.failures import CorruptData, ErrorCode, Refused, check
 from strandline.model.settings import LogSettings
 from strandline.records.batch import (
     MAGIC_V2,
@@ -91,6 +91,7 @@ class Log(LogWriter):
         Batches go whole: within one, the log ends where it began. Kafka's ends at `offset` until it is restarted.
         """
         self.check_usable()
+        check(offset >= 0, f"{offset} is not an offset to truncate to")
         if offset >= self.log_end_offset:
             return False
         if offset < self.segments.first.base_offset:

@@ -50,6 +50,8 @@ TRANSACTIONAL = 0x10
 CONTROL = 0x20
 DELETE_HORIZON = 0x40
 
+OFFSET_MAX = 2**63 - 2  # the one after it must have a place in 64 bits too
+
 NO_PRODUCER_ID = -1
 NO_PRODUCER_EPOCH = -1
 NO_SEQUENCE = -1
@@ -159,6 +161,8 @@ def verify_batch(batch: Buffer) -> BatchHead:
         raise CorruptData(f"CRC of the batch at offset {head.base_offset} does not match its bytes")
     if head.last_offset_delta < 0 or head.record_count < 0:
         raise CorruptData(f"batch at offset {head.base_offset} has a negative count")
+    if head.last_offset > OFFSET_MAX:
+        raise CorruptData(f"batch at offset {head.base_offset} ends at {head.last_offset}, which is no offset")
     return head
 
 
