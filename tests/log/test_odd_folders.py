@@ -40,6 +40,15 @@ def test_a_link_that_leads_to_no_file_is_no_segment(folder: Path, target: str) -
 
 
 @pytest.mark.parametrize("is_clean", [True, False])
+@pytest.mark.parametrize("name", ["leader-epoch-checkpoint", f"{2:020d}.snapshot", f"{BASE}.txnindex"])
+def test_a_small_file_of_a_terabyte_is_not_read(folder: Path, name: str, is_clean: bool) -> None:
+    """A hole that nobody wrote: there is no memory for it, nor a need."""
+    (folder / name).touch()
+    os.truncate(folder / name, 2**40)
+    assert_opens(folder, is_clean=is_clean)
+
+
+@pytest.mark.parametrize("is_clean", [True, False])
 @pytest.mark.parametrize("offset", [2**63, 10**20 - 1])
 def test_a_number_that_is_no_offset_names_no_segment(folder: Path, offset: int, is_clean: bool) -> None:
     """Kafka's offsets have 63 bits; the name has room for more."""

@@ -20,7 +20,12 @@ import sys
 from collections.abc import Sequence
 from typing import Any, Protocol
 
+from strandline.model.failures import CorruptData
+
 Buffer = bytes | bytearray | memoryview
+
+# Five million producers, or the index entries of 100 GiB.
+SMALL_FILE_BYTES_MAX = 256 * 2**20
 
 
 class MappedBytes(Protocol):
@@ -249,10 +254,13 @@ class RealFileSystem:
 
 
 def read_whole(filesystem: FileSystem, path: str) -> bytes:
-    """A small file. Not for segments."""
+    """A small file. Not for segments. One so large that nobody can have meant it is `CorruptData`."""
     file = filesystem.open(path, writable=False)
     try:
-        return file.read(0, file.size())
+        size = file.size()
+        if size > SMALL_FILE_BYTES_MAX:
+            raise CorruptData(f"{size} bytes are more than a file of this kind can have")
+        return file.read(0, size)
     finally:
         file.close()
 
