@@ -161,9 +161,13 @@ def verify_batch(batch: Buffer) -> BatchHead:
         raise CorruptData(f"CRC of the batch at offset {head.base_offset} does not match its bytes")
     if head.last_offset_delta < 0 or head.record_count < 0:
         raise CorruptData(f"batch at offset {head.base_offset} has a negative count")
-    if head.last_offset > OFFSET_MAX:
-        raise CorruptData(f"batch at offset {head.base_offset} ends at {head.last_offset}, which is no offset")
+    check_offsets(head.base_offset, head.last_offset)
     return head
+
+
+def check_offsets(first_offset: int, last_offset: int) -> None:
+    if first_offset < 0 or last_offset > OFFSET_MAX:
+        raise CorruptData(f"batch from {first_offset} to {last_offset}: there are no such offsets")
 
 
 def set_base_offset(batch: bytearray | memoryview, base_offset: int, position: int = 0) -> None:

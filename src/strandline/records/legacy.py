@@ -41,6 +41,7 @@ from strandline.records.batch import (
     NO_TIMESTAMP,
     BatchHead,
     Buffer,
+    check_offsets,
     split_batches,
 )
 from strandline.records.builder import INT_MAX, build_batch
@@ -257,6 +258,7 @@ def _head_from(message: Message, max_bytes: int) -> BatchHead:
     first_offset, last_offset = records[0].offset, records[-1].offset
     if not 0 <= last_offset - first_offset <= INT_MAX:
         raise CorruptData(f"message offset {last_offset} does not follow {first_offset}")
+    check_offsets(first_offset, last_offset)
     return BatchHead(
         base_offset=first_offset,
         batch_length=message.size,
