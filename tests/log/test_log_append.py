@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import zlib
 from dataclasses import dataclass
 from pathlib import Path
@@ -34,9 +35,10 @@ from strandline.log.admission import Admission
 from strandline.log.log import Log
 from strandline.log.log_writer import Appended, LogWriter
 from strandline.log.producer_snapshots import decode_snapshot
-from strandline.model.failures import ErrorCode, Refused
+from strandline.model.failures import ErrorCode, Refused, StorageFailed
 from strandline.records.batch import CRC, CRC_POSITION, batch_crc, verify_batch
 from strandline.records.compression import Codec
+from strandline.simulation.disk import SimulatedDisk
 from strandline.simulation.simulated_file import SimulatedFile
 
 
@@ -453,3 +455,16 @@ def test_what_most_clients_send_goes_the_short_way() -> None:
         append(log, numbered(5))
     assert long_way.call_count == 0
     assert log.log_end_offset == 10
+
+
+def test_a_full_disk_is_met_before_an_index_entry_is_stored_and_not_by_a_signal() -> None:
+    """A store into a hole of a mapped file on a full disk kills the process; only the log may go down (SPEC L10)."""
+    disk = SimulatedDisk()
+    log = make_log(filesystem=disk, index_interval_bytes=0)
+    append(log, batch_of("a"))
+    disk.fail_next("reserve", errno.ENOSPC, path_contains=".index")
+    with pytest.raises(StorageFailed, match="No space left"):
+        append(log, batch_of("b"))
+    with pytest.raises(StorageFailed, match="offline"):
+        log.read(0, 100)
+    assert [record.value for record in records_in(make_log(filesystem=killed(log)))] == [b"a", b"b"]

@@ -28,7 +28,7 @@ from tests.log.making_logs import (
 
 from strandline.log.log import Log
 from strandline.model.failures import CorruptData, ErrorCode, Refused, StorageFailed
-from strandline.records.batch import NO_TIMESTAMP
+from strandline.records.batch import NO_TIMESTAMP, set_base_offset
 from strandline.records.builder import build_batch
 from strandline.records.compression import Codec
 from strandline.records.legacy import build_legacy
@@ -337,3 +337,25 @@ def test_one_fetch_fills_several_segments() -> None:
     append(leader, *(sized_batch(200) for _ in range(7)))
     log.append_replicated(b"".join(batches_in(leader)), now_ms=NOW)
     assert log.segments.base_offsets == [0, 2, 4, 6]
+
+
+def test_a_batch_that_ends_where_offsets_end_is_refused_and_the_log_goes_on() -> None:
+    """Or the log end would not fit 64 bits: nothing could be appended any more, nor a checkpoint be written."""
+    log = make_log()
+    batch = batch_of("a", "b")
+    set_base_offset(batch, 2**63 - 2)
+    with pytest.raises(CorruptData, match="no such offsets"):
+        log.append_replicated(batch, now_ms=NOW)
+    set_base_offset(batch, 2**63 - 3)
+    assert log.append_replicated(batch, now_ms=NOW) == 2**63 - 1
+
+
+@pytest.mark.parametrize("batch", [batch_of("a", "b"), build_legacy([Record(1, NOW, b"k", b"v")], magic=1)])
+def test_a_batch_below_offset_zero_is_refused_also_where_the_log_is_empty(batch: bytearray) -> None:
+    """An empty log begins where a leader's batch does, if its own start lies inside; there is no place for -1."""
+    log = make_log()
+    before = picture_of(log)
+    set_base_offset(batch, -1)
+    with pytest.raises(CorruptData, match="no such offsets"):
+        log.append_replicated(batch, now_ms=NOW)
+    assert picture_of(log) == before

@@ -146,7 +146,7 @@ def broker_holds(directory: str) -> bool:
     """Whether a broker, ours or Kafka's, has locked the data directory. Asks, and takes no lock itself."""
     path = os.path.join(directory, LOCK)
     try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
     except OSError:
         return False
     try:

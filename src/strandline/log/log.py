@@ -217,7 +217,8 @@ class Log(LogWriter):
             for segment in self.segments.from_offset(self.recovery_point)
             if segment.base_offset < target or segment.base_offset == self.recovery_point
         ]
-        directory = self.directory if self._has_new_names else None
+        # Names that a flush which still runs has promised are not there yet for one that may end before it.
+        directory = self.directory if self._has_new_names or self._running_flushes else None
         self._has_new_names = False
         work = FlushWork(self.filesystem, directory, segments, list(self._unflushed_paths), target)
         self._running_flushes.append(work)

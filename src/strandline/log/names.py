@@ -28,6 +28,7 @@ LEADER_EPOCH_CHECKPOINT = "leader-epoch-checkpoint"
 PARTITION_METADATA = "partition.metadata"
 
 OFFSET_DIGITS = 20
+OFFSET_MAX = 2**63 - 1  # twenty digits have room for more
 
 
 def offset_name(offset: int, suffix: str) -> str:
@@ -38,5 +39,5 @@ def parse_offset_name(name: str) -> tuple[int, str] | None:
     """The offset and everything after its twenty digits, or None where the name has another form."""
     digits, suffix = name[:OFFSET_DIGITS], name[OFFSET_DIGITS:]
     if len(digits) == OFFSET_DIGITS and digits.isascii() and digits.isdigit() and suffix.startswith("."):
-        return int(digits), suffix
+        return (int(digits), suffix) if int(digits) <= OFFSET_MAX else None
     return None

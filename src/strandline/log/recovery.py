@@ -65,7 +65,7 @@ def open_log(
     opening.load_epochs()
     if not is_clean:
         opening.recover(recovery_point)
-    log_end_offset = opening.settle_end()
+    log_end_offset = opening.settle_end(recovery_point if is_clean else None)
     opening.settle_start(log_end_offset)
     opening.settle_epochs(log_end_offset)
     opening.settle_producers(log_end_offset)
@@ -218,9 +218,14 @@ class _Opening:
             segment.remove_files()
             self.filesystem.sync_directory(self.directory)
 
-    def settle_end(self) -> int:
+    def settle_end(self, promised_end: int | None) -> int:
+        """`promised_end` is what a clean stop wrote down as the end of the log."""
         log_end_offset = self._end_of(self.segments.active)
         if log_end_offset >= self.log_start_offset:
+            return log_end_offset
+        if promised_end is not None and promised_end <= log_end_offset:
+            self.findings.append(f"the log is whole and ends at {log_end_offset}: no start at {self.log_start_offset}")
+            self.log_start_offset = 0
             return log_end_offset
         self.findings.append(
             f"the log ends at {log_end_offset}, below its start {self.log_start_offset}: begun anew there"
