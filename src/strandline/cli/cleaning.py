@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 
 from strandline.cli.output import CannotRead
-from strandline.cli.targets import LOCK, filesystem
+from strandline.cli.targets import filesystem
 from strandline.log import checkpoints
 from strandline.log.clean_shutdown import CLEAN_SHUTDOWN_MARKER
 from strandline.log.cleanable import cleanability_of
@@ -25,6 +25,7 @@ from strandline.log.filesystem import read_whole, replace_durably
 from strandline.log.inspection import list_segments
 from strandline.log.inspection_transactions import first_undecided_offset
 from strandline.log.log import Log
+from strandline.log.names import LOCK
 from strandline.log.recovery import open_log
 from strandline.log.retention import apply_retention, plan_retention
 from strandline.log.segment_view import LogView, views_of_folder
