@@ -1,4 +1,4 @@
-"""Names of the files in a partition folder.
+"""Names of the files in a partition folder, and of the lock of the data directory around it.
 
     00000000000000012768.log          record batches; the number is the segment's base offset, in 20 digits
     00000000000000012768.index        offset index        00000000000000012768.timeindex   time index
@@ -26,6 +26,7 @@ DELETED = ".deleted"
 
 LEADER_EPOCH_CHECKPOINT = "leader-epoch-checkpoint"
 PARTITION_METADATA = "partition.metadata"
+LOCK = ".lock"
 
 OFFSET_DIGITS = 20
 OFFSET_MAX = 2**63 - 1  # twenty digits have room for more
