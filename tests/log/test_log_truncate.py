@@ -411,6 +411,6 @@ def test_there_is_nothing_below_offset_zero_to_truncate_to() -> None:
     log = make_log()
     append(log, batch_of("a"))
     before = picture_of(log)
-    with pytest.raises(BrokenInvariant, match="not an offset"):
+    with pytest.raises(BrokenInvariant, match="not negative"):
         log.truncate_to(-1, now_ms=NOW)
     assert picture_of(log) == before
