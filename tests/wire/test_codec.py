@@ -101,9 +101,7 @@ def test_lengths_that_lie_allocate_nothing() -> None:
     assert peak_bytes < 200_000
 
 
-@pytest.mark.parametrize(
-    ("key", "version"), [(key, version) for key, kind, version in EVERY_MESSAGE if kind == "request"]
-)
+@pytest.mark.parametrize(("key", "version"), EVERY_REQUEST)
 def test_mutated_requests_are_read_or_refused(key: int, version: int) -> None:
     """Nothing but a message or ProtocolError comes out, whatever bytes of a good request are changed to."""
     chance = Random(f"{key} {version}")

@@ -26,7 +26,9 @@ from strandline.wire.primitives import (
     encode_tags,
     malformed,
     read_compact_count,
+    read_compact_present_count,
     read_count,
+    read_present_count,
     read_tags,
 )
 from strandline.wire.scalars import reader_of, writer_of
@@ -35,6 +37,14 @@ from strandline.wire.versions import SERVED, is_flexible
 M = TypeVar("M", bound=Message)
 Reader = Callable[[Buffer, int], tuple[Any, int]]
 Writer = Callable[[Any], bytes]
+
+# by (flexible, nullable)
+COUNT_READERS = {
+    (False, False): read_present_count,
+    (False, True): read_count,
+    (True, False): read_compact_present_count,
+    (True, True): read_compact_count,
+}
 
 # Plans are kept for ever: there is one for each class and version of the protocol. (mypy believes that the class of
 # an unhashable value is unhashable itself.)
@@ -103,27 +113,32 @@ def structure_reader(structure: type[Any], version: int, flexible: bool) -> Read
 
 @cache
 def structure_writer(structure: type[Any], version: int, flexible: bool) -> Writer:
-    plain, tagged = _fields_in(structure, version)
+    plain, _ = _fields_in(structure, version)
     writers = [(entry.name, _field_writer(_wire(entry), version, flexible)) for entry in plain]
-    tag_writers = [
-        (tag, entry.name, _default(entry), _field_writer(_wire(entry), version, flexible)) for tag, entry in tagged
-    ]
+    write_tags = tags_writer(structure, version) if flexible else None  # type: ignore[arg-type]
 
     def write_structure(value: Any) -> bytes:
         target = bytearray()
         for name, write in writers:
             target += write(getattr(value, name))
-        if flexible:
-            target += encode_tags(
-                [
-                    (tag, write(getattr(value, name)))
-                    for tag, name, default, write in tag_writers
-                    if getattr(value, name) != default
-                ]
-            )
+        if write_tags is not None:
+            target += write_tags(value)
         return bytes(target)
 
     return write_structure
+
+
+@cache
+def tags_writer(structure: type[Any], version: int) -> Writer:
+    """Writes the end of a structure of a flexible version: its tagged fields."""
+    _, tagged = _fields_in(structure, version)
+    writers = [(tag, entry.name, _default(entry), _field_writer(_wire(entry), version, True)) for tag, entry in tagged]
+
+    def write_tags(value: Any) -> bytes:
+        present = [(tag, write, getattr(value, name), default) for tag, name, default, write in writers]
+        return encode_tags([(tag, write(field)) for tag, write, field, default in present if field != default])
+
+    return write_tags
 
 
 def _wire(entry: Field[Any]) -> WireType:
@@ -148,16 +163,14 @@ def _field_reader(wire: WireType, version: int, flexible: bool) -> Reader:
     else:
         read = structure_reader(wire.structure, version, flexible)  # type: ignore[arg-type]
     if wire.is_array:
-        return _array_reader(read, read_compact_count if flexible else read_count, nullable)
+        return _array_reader(read, COUNT_READERS[flexible, nullable])
     return _nullable_reader(read) if wire.structure is not None and nullable else read
 
 
-def _array_reader(read: Reader, read_length: Callable[[Buffer, int], tuple[int, int]], nullable: bool) -> Reader:
+def _array_reader(read: Reader, read_length: Callable[[Buffer, int], tuple[int, int]]) -> Reader:
     def read_array(buffer: Buffer, position: int) -> tuple[list[Any] | None, int]:
         count, position = read_length(buffer, position)
         if count < 0:
-            if not nullable:
-                raise ProtocolError("an array is null that must not be")
             return None, position
         values = []
         for _ in range(count):

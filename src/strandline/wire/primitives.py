@@ -15,11 +15,20 @@ more than in proportion to its own size. Malformed bytes are ProtocolError; read
 from __future__ import annotations
 
 from collections.abc import Callable
-from struct import Struct, error
+from struct import Struct, error, unpack_from
+from typing import Any, Protocol
 
 from strandline.model.failures import ProtocolError, check
 
 Buffer = bytes | memoryview
+
+
+class FileSlice(Protocol):
+    """Bytes that stay in their file until the network layer sends them from there."""
+
+    @property
+    def length(self) -> int: ...
+
 
 BAD_BYTES = (error, IndexError, UnicodeDecodeError)
 INT16 = Struct(">h")
@@ -133,6 +142,25 @@ def read_compact_count(buffer: Buffer, position: int) -> tuple[int, int]:
     return count - 1, position
 
 
+def read_present_count(buffer: Buffer, position: int) -> tuple[int, int]:
+    """Elements of an array that must not be null."""
+    count, position = read_count(buffer, position)
+    if count < 0:
+        raise ProtocolError("an array is null that must not be")
+    return count, position
+
+
+def read_compact_present_count(buffer: Buffer, position: int) -> tuple[int, int]:
+    count, position = read_compact_count(buffer, position)
+    if count < 0:
+        raise ProtocolError("an array is null that must not be")
+    return count, position
+
+
+def read_int32s(buffer: Buffer, position: int, count: int) -> tuple[list[int], int]:
+    return list(unpack_from(f">{count}i", buffer, position)), position + 4 * count
+
+
 def skip_tags(buffer: Buffer, position: int) -> int:
     if position < len(buffer) and buffer[position] == 0:
         return position + 1
@@ -140,10 +168,10 @@ def skip_tags(buffer: Buffer, position: int) -> int:
 
 
 def read_tags(
-    buffer: Buffer, position: int, readers: dict[int, Callable[[Buffer, int], tuple[object, int]]]
-) -> tuple[dict[int, object], int]:
+    buffer: Buffer, position: int, readers: dict[int, Callable[[Buffer, int], tuple[Any, int]]]
+) -> tuple[dict[int, Any], int]:
     """Values by tag number of those that have a reader."""
-    values = {}
+    values: dict[int, Any] = {}
     count, position = read_uvarint(buffer, position)
     for _ in range(count):  # each takes two bytes, or the reading ends in an error
         tag, position = read_uvarint(buffer, position)

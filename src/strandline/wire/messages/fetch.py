@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from strandline.wire.layout import Message, batches, int8, int16, int32, int64, many, one, text, uuid
-from strandline.wire.primitives import Buffer
+from strandline.wire.primitives import Buffer, FileSlice
 
 
 @dataclass(slots=True)
@@ -94,7 +94,7 @@ class PartitionData:
     snapshot_id: SnapshotId = one(SnapshotId, since=12, tag=2)
     aborted_transactions: list[AbortedTransaction] | None = many(AbortedTransaction, None, nullable_since=0)
     preferred_read_replica: int = int32(-1, since=11)
-    records: Buffer | None = batches(nullable_since=0)
+    records: Buffer | FileSlice | None = batches(nullable_since=0)
 
 
 @dataclass(slots=True)
