@@ -27,6 +27,7 @@ from strandline.wire.messages.produce import (
 from strandline.wire.primitives import (
     BAD_BYTES,
     INT32,
+    NO_UUID,
     TAGS_NONE,
     Buffer,
     encode_compact_count,
@@ -48,6 +49,11 @@ FLEXIBLE_FROM = 9
 TOPIC_IDS_FROM = 13
 
 ACKS_AND_TIMEOUT = Struct(">hi")
+ONE_TOPIC_BY_NAME = Struct(">xhiBB")  # null transactional id, acks, timeout, topics + 1, length of the name + 1
+ONE_PARTITION = Struct(">Bi")  # partitions + 1, index
+ONE_PARTITION_BY_ID = Struct(">xhiB16sBi")  # all of it, and the topic id
+ONE = 2  # as a compact count
+NO_TAGS_AT_ALL = bytes(3)  # of the partition, the topic, the request
 PARTITION_V3 = Struct(">ihqq")
 PARTITION_V5 = Struct(">ihqqq")
 PARTITION_V8 = Struct(">ihqqqih")  # no record errors, null error message
@@ -56,9 +62,35 @@ PARTITION_V9 = Struct(">ihqqqBxx")  # the same, and no tags
 
 def decode_produce_request(version: int, body: Buffer) -> ProduceRequest:
     try:
-        return _decode_flexible(version, body) if version >= FLEXIBLE_FROM else _decode_legacy(body)
+        if version >= FLEXIBLE_FROM:
+            return _decode_one_partition(version, body) or _decode_flexible(version, body)
+        return _decode_legacy(body)
     except (*BAD_BYTES, ProtocolError) as cause:
         raise malformed("ProduceRequest", version, cause) from None
+
+
+def _decode_one_partition(version: int, body: Buffer) -> ProduceRequest | None:
+    """The request of most producers most of the time: no transaction, one topic, one partition. None: look again."""
+    if len(body) < ONE_PARTITION_BY_ID.size or body[0] != 0:
+        return None
+    if version >= TOPIC_IDS_FROM:
+        acks, timeout_ms, topics, topic_id, partitions, index = ONE_PARTITION_BY_ID.unpack_from(body)
+        name, position = "", ONE_PARTITION_BY_ID.size
+    else:
+        acks, timeout_ms, topics, length = ONE_TOPIC_BY_NAME.unpack_from(body)
+        if topics != ONE or not 0 < length < 0x80:
+            return None
+        position = ONE_TOPIC_BY_NAME.size + length - 1
+        partitions, index = ONE_PARTITION.unpack_from(body, position)
+        name, topic_id = str(body[ONE_TOPIC_BY_NAME.size : position], "utf-8"), NO_UUID
+        position += ONE_PARTITION.size
+    if topics != ONE or partitions != ONE:
+        return None
+    records, position = read_compact_nullable_view(body, position)
+    if body[position : position + 3] != NO_TAGS_AT_ALL:
+        return None
+    topic = TopicProduceData(name, topic_id, [PartitionProduceData(index, records)])
+    return ProduceRequest(None, acks, timeout_ms, [topic])
 
 
 def _decode_legacy(body: Buffer) -> ProduceRequest:
