@@ -82,6 +82,13 @@ def test_malformed_bytes_end_the_connection(version: int, body: bytes) -> None:
         decode(CreateTopicsRequest, version, body)
 
 
+def test_a_count_is_held_against_the_bytes_that_remain() -> None:
+    with pytest.raises(ProtocolError, match="an array of 2147483647 elements where 9 bytes remain"):
+        decode(CreateTopicsRequest, 2, pack(">i", 2**31 - 1) + bytes(9))
+    with pytest.raises(ProtocolError, match="an array of 300 elements where 9 bytes remain"):
+        decode(CreateTopicsRequest, 7, b"\xad\x02" + bytes(9))
+
+
 def test_every_cut_of_a_request_is_malformed() -> None:
     for length in range(len(CREATE_TOPICS_2)):
         with pytest.raises(ProtocolError):

@@ -8,10 +8,18 @@ from typing import Any, NamedTuple
 import pytest
 from tests.wire.quick_twins import check_decoder, check_encoder, check_malformed, versions
 
-from strandline.wire.codec import decode
+from strandline.wire.codec import decode, encode
 from strandline.wire.fetch_request import decode_fetch_request
 from strandline.wire.fetch_response import encode_fetch_response
-from strandline.wire.messages.fetch import FetchableTopicResponse, FetchResponse, PartitionData, ReplicaState
+from strandline.wire.messages.fetch import (
+    FetchableTopicResponse,
+    FetchPartition,
+    FetchRequest,
+    FetchResponse,
+    FetchTopic,
+    PartitionData,
+    ReplicaState,
+)
 
 
 class Slice(NamedTuple):
@@ -45,6 +53,14 @@ def test_malformed_requests_end_the_connection(version: int) -> None:
 @pytest.mark.parametrize("version", versions(1))
 def test_responses_are_kafkas_bytes(version: int) -> None:
     check_encoder(1, version, joined)
+
+
+def test_a_tag_of_a_later_version_is_skipped() -> None:
+    topic = FetchTopic(partitions=[FetchPartition(replica_directory_id=bytes(range(16)), high_watermark=5)])
+    body = encode(FetchRequest(topics=[topic], cluster_id="c"), 18)
+    partitions = {version: decode_fetch_request(version, body).topics[0].partitions[0] for version in (16, 17, 18)}
+    assert [partition.high_watermark for partition in partitions.values()] == [2**63 - 1, 2**63 - 1, 5]
+    assert [partition.replica_directory_id[-1] for partition in partitions.values()] == [0, 15, 15]
 
 
 @pytest.mark.parametrize("version", versions(1))

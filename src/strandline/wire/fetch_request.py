@@ -136,7 +136,8 @@ def _read_flexible(version: int, body: Buffer, position: int, request: FetchRequ
         position = skip_tags(body, position)
         request.forgotten_topics_data.append(ForgottenTopic(name, topic_id, indexes))
     request.rack_id, position = read_compact_string(body, position)
-    _read_request_tags(version, body, position, request)
+    if body[position] != 0:
+        _read_request_tags(version, body, position, request)
 
 
 def _read_topic(version: int, body: Buffer, position: int) -> tuple[str, bytes, int]:

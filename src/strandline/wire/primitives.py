@@ -130,31 +130,39 @@ def read_uuid(buffer: Buffer, position: int) -> tuple[bytes, int]:
 def read_count(buffer: Buffer, position: int) -> tuple[int, int]:
     """Elements of an array, -1 for null. Each takes a byte at least."""
     (count,) = INT32.unpack_from(buffer, position)
-    if not -1 <= count <= len(buffer) - position - 4:
-        raise ProtocolError(f"an array of {count} elements where {len(buffer) - position - 4} bytes remain")
-    return count, position + 4
+    position += 4
+    if not -1 <= count <= len(buffer) - position:
+        raise bad_count(count, len(buffer) - position)
+    return count, position
 
 
 def read_compact_count(buffer: Buffer, position: int) -> tuple[int, int]:
     count, position = read_uvarint(buffer, position)
-    if count - 1 > len(buffer) - position:
-        raise ProtocolError(f"an array of {count - 1} elements where {len(buffer) - position} bytes remain")
+    if count > len(buffer) - position + 1:
+        raise bad_count(count - 1, len(buffer) - position)
     return count - 1, position
 
 
 def read_present_count(buffer: Buffer, position: int) -> tuple[int, int]:
     """Elements of an array that must not be null."""
-    count, position = read_count(buffer, position)
-    if count < 0:
-        raise ProtocolError("an array is null that must not be")
+    (count,) = INT32.unpack_from(buffer, position)
+    position += 4
+    if not 0 <= count <= len(buffer) - position:
+        raise bad_count(count, len(buffer) - position)
     return count, position
 
 
 def read_compact_present_count(buffer: Buffer, position: int) -> tuple[int, int]:
-    count, position = read_compact_count(buffer, position)
-    if count < 0:
-        raise ProtocolError("an array is null that must not be")
-    return count, position
+    count, position = read_uvarint(buffer, position)
+    if not 0 < count <= len(buffer) - position + 1:
+        raise bad_count(count - 1, len(buffer) - position)
+    return count - 1, position
+
+
+def bad_count(count: int, remaining_bytes: int) -> ProtocolError:
+    if count == -1:
+        return ProtocolError("an array is null that must not be")
+    return ProtocolError(f"an array of {count} elements where {remaining_bytes} bytes remain")
 
 
 def read_int32s(buffer: Buffer, position: int, count: int) -> tuple[list[int], int]:
