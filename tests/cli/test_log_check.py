@@ -166,7 +166,11 @@ def test_each_kind_of_damage_is_told(tool: RunTool, folder: Path, kind: str) -> 
 
 
 def test_bytes_that_never_were_a_batch_are_not_called_cut_short(tool: RunTool, logs: list[Path]) -> None:
-    logs[-1].write_bytes(bytes([0x55]) * 5000)
+    for content in (b"U" * 5000, b"hello\n"):
+        logs[-1].write_bytes(content)
+        sentence = f"no batch at position 0: the last {len(content)} bytes are none; recovery cuts them off"
+        assert f"{logs[-1]}: position 0: {sentence}\n" in tool("check", logs[-1]).stdout
+    logs[-1].write_bytes(b"U" * 5000)
     result = tool("check", "--format", "json", logs[-1])
     *faults, summary = [json.loads(line) for line in result.stdout.splitlines()]
     assert result.exit_code == 1

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import sys
 from base64 import b64encode
 from collections.abc import Iterable, Mapping
@@ -101,10 +102,17 @@ class Output:
 
     def table(self, title: str, columns: Iterable[str], rows: Iterable[Iterable[str]]) -> None:
         """Columns whose name begins with `#` are numbers and stand to the right."""
-        from strandline.cli.tables import print_table
+        from strandline.cli.tables import table_lines
 
-        self._stream.flush()
-        print_table(title, columns, rows)
+        is_terminal = sys.stdout.isatty()
+        width = shutil.get_terminal_size().columns if is_terminal else None
+        for line in (
+            click.style(title, bold=True) if is_terminal else title,
+            "",
+            *table_lines(list(columns), [list(row) for row in rows], width),
+            "",
+        ):
+            self.line(line)
 
 
 def with_bytes(name: str, data: bytes | None) -> dict[str, str | None]:

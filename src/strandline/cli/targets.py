@@ -29,6 +29,8 @@ DIRECTORY_FILES = (META_PROPERTIES, CLEAN_SHUTDOWN_MARKER, *OFFSET_CHECKPOINTS)
 
 FLOCK = Struct("hhqqi4x")  # struct flock of 64-bit Linux: type, whence, start, length, process
 
+PARTITIONS_TOLD_MAX = 20
+
 filesystem = RealFileSystem()
 
 
@@ -166,4 +168,9 @@ def one_folder(path: str) -> str:
         return target.folders[0]
     if not target.folders:
         raise CannotRead(f"{path} holds no partition; give the folder of one")
-    raise CannotRead(f"{path} holds {len(target.folders)} partitions; name one of them, such as {target.folders[0]}")
+    found = ", ".join(os.path.basename(folder) for folder in target.folders[:PARTITIONS_TOLD_MAX])
+    left_out = len(target.folders) - PARTITIONS_TOLD_MAX
+    more = f" and {left_out} more" if left_out > 0 else ""
+    raise CannotRead(
+        f"{path} holds {len(target.folders)} partitions: {found}{more}; give the path of one, as in {target.folders[0]}"
+    )

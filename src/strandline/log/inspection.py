@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from strandline.log import names
 from strandline.log.aborted_index import AbortedIndex
 from strandline.log.filesystem import File, FileSystem
+from strandline.log.mapped_index import RELATIVE_OFFSET_MAX
 from strandline.log.offset_index import OffsetIndex
 from strandline.log.scan import scan_heads
 from strandline.log.time_index import TimeIndex
@@ -51,7 +52,8 @@ class SegmentFiles:
 
     def offsets_from(self, offset: int) -> range:
         """Those that a batch may have where the ones before it end below `offset`."""
-        return range(offset, OFFSET_MAX if self.next_base_offset is None else self.next_base_offset)
+        end_offset = self.base_offset + RELATIVE_OFFSET_MAX + 1
+        return range(offset, end_offset if self.next_base_offset is None else min(self.next_base_offset, end_offset))
 
     def path(self, suffix: str) -> str:
         return f"{self.directory}/{names.offset_name(self.base_offset, suffix)}"
@@ -199,7 +201,8 @@ def what_is_left(file: File, position: int, end: int, offsets: range) -> str | N
 
 def _begins_batch(start: bytes, offsets: range) -> bool:
     """As far as the bytes go."""
-    if len(start) >= BASE_OFFSET.size and BASE_OFFSET.unpack_from(start)[0] not in offsets:
+    least, greatest = (BASE_OFFSET.unpack(start[:8].ljust(8, rest))[0] for rest in (b"\x00", b"\xff"))
+    if greatest < offsets.start or least >= offsets.stop:
         return False
     if len(start) >= LENGTH_END and OFFSET_AND_LENGTH.unpack_from(start)[1] < SMALLEST_LENGTH:
         return False
