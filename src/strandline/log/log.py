@@ -56,6 +56,7 @@ class Log(LogWriter):
 
     def _append_replicated_batch(self, batch: memoryview, now_ms: int) -> None:
         head = verified_head_of(batch)
+        marker = read_marker(batch) if head.is_control and head.producer_id >= 0 else None  # before anything is changed
         if head.base_offset < self.log_end_offset <= head.last_offset and self.is_empty:
             self._begin_inside(head, now_ms)
         if head.base_offset < self.log_end_offset:
@@ -63,12 +64,7 @@ class Log(LogWriter):
         self._make_room(len(batch), head.base_offset, head.last_offset, head.max_timestamp, now_ms)
         completed: CompletedTransaction | None = None
         if head.producer_id >= 0:
-            completed = self.producers.accept(
-                head,
-                base_offset=head.base_offset,
-                from_client=False,
-                marker=read_marker(batch) if head.is_control else None,
-            )
+            completed = self.producers.accept(head, base_offset=head.base_offset, from_client=False, marker=marker)
         epoch = head.leader_epoch if head.magic >= MAGIC_V2 else -1
         self._take_in(batch, head.base_offset, head.last_offset, head.max_timestamp, epoch)
         if completed is not None:
