@@ -374,3 +374,18 @@ def test_a_control_batch_that_cannot_be_read_is_refused_and_those_around_it_are_
     outcomes = log.append([batch_of("a"), broken, batch_of("b")], leader_epoch=0, now_ms=NOW, from_client=False)
     assert [type(outcome) for outcome in outcomes] == [Appended, Refused, Appended]
     assert [record.value for record in records_in(log)] == [b"a", b"b"]
+
+
+@pytest.mark.parametrize("is_clean", [True, False])
+@pytest.mark.parametrize("size_bytes", [100, 3000, 5000, 16_000])
+def test_the_first_append_after_a_restart_may_be_of_many_batches(size_bytes: int, is_clean: bool) -> None:
+    """The largest timestamp is read from the index when first asked for, and these batches are not in it yet."""
+    log = make_log()
+    append(log, *(sized_batch(size_bytes, timestamp=NOW + index) for index in range(10)))
+    log.close(NOW)
+    log = make_log(filesystem=killed(log), is_clean=is_clean)
+    append(log, *(sized_batch(size_bytes, timestamp=NOW + index) for index in range(10, 20)))
+    assert len(records_in(log)) == 20
+    log = make_log(filesystem=killed(log))
+    assert len(records_in(log)) == 20
+    assert log.find_max_timestamp() == (NOW + 19, 19, 0)

@@ -136,8 +136,10 @@ class LogWriter(LogState):
     def _write_pending(self) -> None:
         pending = self._pending
         if pending.buffers:
-            self.segments.active.append(pending.buffers, pending.notes)
-            pending.clear()
+            try:
+                self.segments.active.append(pending.buffers, pending.notes)
+            finally:
+                pending.clear()  # whatever went wrong, nothing is written twice
 
     def _complete(self, completed: CompletedTransaction) -> None:
         """A marker ended a transaction: index it if aborted, after its bytes are written."""
