@@ -16,6 +16,7 @@ from tests.log.making_logs import (
     batches_in,
     files_of,
     heads_in,
+    killed,
     make_log,
     numbered,
     offsets_read,
@@ -303,3 +304,12 @@ def test_a_control_batch_that_cannot_be_read_changes_nothing() -> None:
     assert picture_of(log) == before
     log.append_replicated(at(1), now_ms=NOW)
     assert log.log_end_offset == 2
+
+
+def test_a_leap_beyond_31_bits_is_no_loss_after_a_crash() -> None:
+    """A leader that compacted its log may leave such, whatever the policy is now; no lost record can."""
+    log = make_log()
+    log.append_replicated(at(0) + at(2**31 + 5), now_ms=NOW)
+    log.flush(NOW)
+    log = make_log(filesystem=killed(log))
+    assert [record.offset for record in records_in(log)] == [0, 2**31 + 5]
