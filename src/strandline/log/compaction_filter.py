@@ -177,9 +177,12 @@ class CompactionFilter:
         if has_data or self._carries_epoch(head):
             return _as_it_is(batch, head)
         horizon_ms = head.delete_horizon_ms
-        if horizon_ms is None and self._may_stamp(head, head.max_timestamp, head.max_timestamp):
+        if horizon_ms is None:
             verify_batch(batch)
-            return self._stamped(head, bytes(records_section(batch)), head.record_count, head.max_timestamp)
+            section = bytes(records_section(batch))
+            deltas = walk_records(section, head.record_count)[TIMESTAMP_DELTA::COLUMNS]
+            if self._may_stamp(head, head.base_timestamp + min(deltas), head.base_timestamp + max(deltas)):
+                return self._stamped(head, section, head.record_count, head.max_timestamp)
         if horizon_ms is None or horizon_ms > self._now_ms:
             return _as_it_is(batch, head)
         return _emptied(head) if ends_segment else None

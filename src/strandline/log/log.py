@@ -58,7 +58,7 @@ class Log(LogWriter):
 
     def _append_replicated_batch(self, batch: memoryview, now_ms: int) -> None:
         head = verified_head_of(batch)
-        marker = read_marker(batch) if head.is_control and head.producer_id >= 0 else None
+        marker = read_marker(batch) if head.is_control and head.producer_id >= 0 else None  # before anything is changed
         if head.base_offset < self.log_end_offset <= head.last_offset and self.is_empty:
             self._begin_inside(head, now_ms)
         if head.base_offset < self.log_end_offset:

@@ -175,7 +175,9 @@ class _Opening:
         self._rebuild_producers(start)
         expected, has_gaps = start, self.settings.compacts
         for index, segment in enumerate(unflushed):
-            if segment.base_offset > expected and not has_gaps:
+            # A segment spans 31 bits of offsets: what begins further on was not behind records that are lost.
+            is_near = index == 0 or unflushed[index - 1].fits_offset(segment.base_offset - 1)
+            if segment.base_offset > expected and is_near and not has_gaps:
                 self.findings.append(f"{segment} begins above offset {expected}, where the log ends")
                 self._drop(unflushed[index:])
                 return

@@ -175,6 +175,8 @@ class Segment:
         """
         if not self.is_preallocated:
             self.prepare_for_append()
+        if self._max_timestamp is None:
+            self._load_max_timestamp()  # while the file is what its indexes were made from
         position = self.size_bytes
         file = self._file or self.file
         self.size_bytes = position + file.append(buffers)
@@ -239,10 +241,12 @@ class Segment:
 
     @property
     def max_timestamp(self) -> int:
-        if self._max_timestamp is None:
-            if not index_truth.is_last_time_entry_true(self):
-                self.rebuild_indexes()
-            self._max_timestamp, self.offset_of_max_timestamp = self.time_index.last_entry
+        return self._load_max_timestamp() if self._max_timestamp is None else self._max_timestamp
+
+    def _load_max_timestamp(self) -> int:
+        if not index_truth.is_last_time_entry_true(self):
+            self.rebuild_indexes()
+        self._max_timestamp, self.offset_of_max_timestamp = self.time_index.last_entry
         return self._max_timestamp
 
     def largest_timestamp_or_modified_ms(self) -> int:
