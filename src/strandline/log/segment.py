@@ -332,11 +332,6 @@ class Segment:
             self.offset_index.sync()  # no flush will come by here again, and a clean stop vouches for them
             self.time_index.sync()
 
-    def reset_indexes(self) -> None:
-        """All three indexes empty and ready to be filled again by a walk over the file."""
-        self.clear_indexes()
-        self.aborted.clear()
-
     def clear_indexes(self) -> None:
         if self._offset_index is None or self._time_index is None:
             self._open_indexes()
