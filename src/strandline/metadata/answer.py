@@ -32,7 +32,7 @@ class Answer(Generic[Value]):
 
     def __init__(self) -> None:
         self._outcome: Value | StoreError | _Nothing = NOTHING
-        self._callbacks: list[Callable[[Answer[Value]], None]] = []
+        self._callbacks: list[Callable[[Answer[Value]], object]] = []
 
     @property
     def is_ready(self) -> bool:
@@ -51,7 +51,7 @@ class Answer(Generic[Value]):
             raise AssertionError("the value of an answer that is not there yet")
         return outcome
 
-    def then(self, callback: Callable[[Answer[Value]], None]) -> None:
+    def then(self, callback: Callable[[Answer[Value]], object]) -> None:
         """Call with this answer once it is ready; at once if it is."""
         if self.is_ready:
             callback(self)

@@ -30,7 +30,7 @@ class Reply(NamedTuple):
 
 
 class Notice(NamedTuple):
-    listener: Callable[[Any], None]
+    listener: Callable[[Any], object]
     what: Any
 
 

@@ -38,14 +38,14 @@ FORMAT = 1
 def snapshot_frame(tree: Tree) -> bytes:
     writer = FieldWriter().int8(SNAPSHOT).int8(FORMAT)
     write_snapshot(writer, tree)
-    return _frame(writer.written())
+    return encode_frame(writer.written())
 
 
 def transactions_frame(transactions: list[Transaction]) -> bytes:
     writer = FieldWriter().int8(TRANSACTIONS).int32(len(transactions))
     for transaction in transactions:
         write_transaction(writer, transaction)
-    return _frame(writer.written())
+    return encode_frame(writer.written())
 
 
 def replay(content: bytes) -> Tree:
@@ -88,7 +88,7 @@ def _require_end(reader: FieldReader) -> None:
         raise CorruptData("a frame of the metadata journal is longer than what it holds")
 
 
-def _frame(payload: bytes) -> bytes:
+def encode_frame(payload: bytes) -> bytes:
     return HEAD.pack(MAGIC, len(payload), _checksum(payload)) + payload
 
 

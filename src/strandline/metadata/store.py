@@ -87,8 +87,8 @@ class SessionState(Enum):
     EXPIRED = "expired"
 
 
-Watcher = Callable[[WatchEvent], None]
-SessionListener = Callable[[SessionState], None]
+Watcher = Callable[[WatchEvent], object]
+SessionListener = Callable[[SessionState], object]
 # The path of what was created, the stat of what was set, None for what was deleted or checked.
 OperationResult = str | Stat | None
 
