@@ -39,7 +39,7 @@ class StoreBench(Protocol):
 
 
 class Heard(list[str]):
-    """A watcher and a listener that writes down what it is told."""
+    """Writes down what its watchers are told."""
 
     def watcher(self, name: str = "") -> Callable[[WatchEvent], None]:
         return lambda event: self.append(f"{name} {event}".strip())

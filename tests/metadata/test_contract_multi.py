@@ -94,8 +94,9 @@ def test_one_that_fails_undoes_all(bench: StoreBench, operation: Operation, erro
     session, root = bench.session(), bench.root
     for path in ("node", "gone", "parent", "parent/child"):
         bench.result(session.create(f"{root}/{path}", b"as it was"))
-    bench.result(session.create(f"{root}/mine", ephemeral=True))
-    paths = [root, *(f"{root}/{path}" for path in ("node", "gone", "parent", "parent/child", "mine"))]
+    for path in ("mine", "lent"):
+        bench.result(session.create(f"{root}/{path}", ephemeral=True))
+    paths = [root, *(f"{root}/{path}" for path in ("node", "gone", "parent", "parent/child", "mine", "lent"))]
     before = [bench.result(session.get(path)) for path in paths]
     failing = replace(operation, path=operation.path.format(root=root))
     with pytest.raises(MultiFailed) as failed:
@@ -107,6 +108,7 @@ def test_one_that_fails_undoes_all(bench: StoreBench, operation: Operation, erro
                     SetData(f"{root}/node", b"changed"),
                     SetData(f"{root}/node", b"again"),
                     Delete(f"{root}/gone"),
+                    Delete(f"{root}/lent"),
                     Create(f"{root}/parent/more"),
                     Delete(f"{root}/parent/child"),
                     failing,
@@ -114,12 +116,12 @@ def test_one_that_fails_undoes_all(bench: StoreBench, operation: Operation, erro
                 ]
             )
         )
-    assert (failed.value.index, type(failed.value.cause)) == (7, error)
+    assert (failed.value.index, type(failed.value.cause)) == (8, error)
     assert [bench.result(session.get(path)) for path in paths] == before
-    assert bench.result(session.children(root)).names == ("gone", "mine", "node", "parent")
-    assert bench.result(session.create(f"{root}/change_", sequential=True)).path == f"{root}/change_{4:010}"
+    assert bench.result(session.children(root)).names == ("gone", "lent", "mine", "node", "parent")
+    assert bench.result(session.create(f"{root}/change_", sequential=True)).path == f"{root}/change_{5:010}"
     bench.result(session.close())
-    assert "mine" not in bench.result(bench.session().children(root)).names
+    assert not {"mine", "lent"} & {*bench.result(bench.session().children(root)).names}
 
 
 def test_an_old_controller_writes_nothing(bench: StoreBench) -> None:

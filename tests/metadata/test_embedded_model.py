@@ -112,6 +112,8 @@ class EmbeddedAgainstDumb(RuleBasedStateMachine):
         } == {path: (node.data, node.owner, node.version, node.children_made) for path, node in self.dumb.nodes.items()}
         for path, node in tree.nodes.items():
             assert sorted(node.children) == self.dumb.children(path)
+        for session_id, ephemerals in tree.sessions.items():
+            assert ephemerals == {path for path, node in tree.nodes.items() if node.owner == session_id}
         assert tree.zxid >= self.zxid
         self.zxid = tree.zxid
 

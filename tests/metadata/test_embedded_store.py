@@ -129,12 +129,28 @@ def test_a_callback_that_fails_takes_no_other_answer_with_it() -> None:
     assert heard == ["created"]
 
 
-@pytest.mark.parametrize("operation", ["append", "sync"])
-def test_after_a_failed_write_the_outcome_is_unknown_and_nothing_more_is_done(operation: str) -> None:
-    """SPEC L10: no second try. The calls in flight may be on the disk or not, and so say neither yes nor no."""
-    owner, heard, states = Owner(), Heard(), list[SessionState]()
+@pytest.mark.parametrize(
+    ("operation", "journal_bytes_max"),
+    [
+        ("append", 4_096),
+        ("sync", 4_096),
+        *((operation, 1) for operation in ("open", "truncate", "append", "sync", "rename", "sync_directory")),
+    ],
+)
+def test_after_a_failed_write_the_outcome_is_unknown_and_nothing_more_is_done(
+    operation: str, journal_bytes_max: int
+) -> None:
+    """SPEC L10: no second try. The calls in flight may be on the disk or not, and so say neither yes nor no.
+
+    With no room in the journal, what fails is the making of a new one.
+    """
+    owner, heard, states = Owner(journal_bytes_max=journal_bytes_max), Heard(), list[SessionState]()
     session = owner.session(states.append)
-    owner.disk.fail_next(operation, errno.EIO, path_contains="metadata.journal")
+    session.set("/", b"x" * 1_000)
+    owner.store.settle()
+    owner.disk.fail_next(operation, errno.EIO)
+    if journal_bytes_max == 1:
+        session.set("/", b"y" * 10_000)  # more than twice the snapshot
     answers: list[Answer[Any]] = [session.exists("/a", heard.watcher()), session.create("/a"), session.get("/missing")]
     owner.store.settle()
     answers += [session.get("/a"), session.create("/b"), owner.store.open_session(ignore), session.close()]
