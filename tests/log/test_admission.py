@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from itertools import combinations_with_replacement
 from struct import pack_into
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from tests.log.making_logs import (
     NOW,
     append,
@@ -30,9 +33,10 @@ from strandline.records.batch import (
     LENGTH_END,
     MAGIC_POSITION,
     NO_TIMESTAMP,
+    BatchHead,
     batch_crc,
 )
-from strandline.records.builder import build_batch, seal_batch
+from strandline.records.builder import build_batch, encode_records, seal_batch
 from strandline.records.compression import Codec
 from strandline.records.legacy import build_legacy
 from strandline.records.record import Record
@@ -206,6 +210,18 @@ class TestTimestamps:
         assert refused(batch, message_timestamp_type=kind) == ErrorCode.INVALID_TIMESTAMP
 
 
+def sealed(section: bytes | bytearray, base_timestamp: int = NOW) -> bytearray:
+    """Two records, whatever they say of themselves."""
+    return seal_batch(
+        section,
+        base_offset=0,
+        last_offset_delta=1,
+        base_timestamp=base_timestamp,
+        max_timestamp=NOW,
+        record_count=2,
+    )
+
+
 class TestCompactedTopics:
     """A record without a key could never be replaced, nor deleted."""
 
@@ -234,6 +250,18 @@ class TestCompactedTopics:
         )
         assert refused(batch, cleanup_policy=("compact",)) == ErrorCode.INVALID_RECORD
 
+    @pytest.mark.parametrize("offsets", [(1, 0), (0, 0), (0, 1000)])
+    def test_offsets_that_a_client_made_up(self, offsets: tuple[int, int]) -> None:
+        section = encode_records([Record(offset, NOW, b"k", b"v") for offset in offsets], 0, NOW)
+        assert refused(sealed(section), cleanup_policy=("compact",)) == ErrorCode.INVALID_RECORD
+
+    @pytest.mark.parametrize(("base_timestamp", "delta"), [(2**63 - 1, 1), (2, 2**63 - 1), (-2, -(2**63) + 1)])
+    def test_timestamps_beyond_64_bits(self, base_timestamp: int, delta: int) -> None:
+        section = encode_records([Record(index, delta, b"k", b"v") for index in range(2)], 0, 0)
+        batch = sealed(section, base_timestamp=base_timestamp)
+        settings: dict[str, Any] = {"message_timestamp_after_max_ms": 2**63 - 1}
+        assert refused(batch, cleanup_policy=("compact",), **settings) == ErrorCode.INVALID_TIMESTAMP
+
     def test_markers_pass(self) -> None:
         assert admitted(marker_of(7, is_commit=True), from_client=False, cleanup_policy=("compact",))
 
@@ -255,6 +283,110 @@ def test_records_that_are_looked_at_must_be_records(codec: Codec, settings: dict
         assert admitted(batch, max_message_bytes=2**30, **settings)  # left as it came
     else:
         assert refused(batch, max_message_bytes=2**30, **settings) == ErrorCode.INVALID_RECORD
+
+
+NUMBERS = [-(2**31), -2, -1, 0, 1, 2, 3, 2**31 - 1]
+MOMENTS = [-(2**63), -2, NO_TIMESTAMP, 0, NOW - 1001, NOW - 1000, NOW, NOW + HOUR_MS, NOW + HOUR_MS + 1, 2**63 - 1]
+# Form, position and value: what may be said in the head of a batch of two records, right and wrong.
+CLAIMS = [
+    *((">i", 8, length) for length in (*NUMBERS, 48, 49, 50)),
+    *((">b", MAGIC_POSITION, magic) for magic in (-1, 0, 1, 2, 3)),
+    *((">h", ATTRIBUTES_POSITION, attributes) for attributes in (*range(9), 16, 17, 32, 64, 128, -1, -(2**15))),
+    *((">i", LAST_OFFSET_DELTA_POSITION, delta) for delta in NUMBERS),
+    *((">q", 27, base_timestamp) for base_timestamp in MOMENTS),
+    *((">q", 35, max_timestamp) for max_timestamp in MOMENTS),
+    *((">q", 43, producer_id) for producer_id in (-(2**63), -2, -1, 0, 7)),
+    *((">h", 51, producer_epoch) for producer_epoch in (-1, 0, 1)),
+    *((">i", 53, base_sequence) for base_sequence in NUMBERS),
+    *((">i", RECORD_COUNT_POSITION, count) for count in NUMBERS),
+]
+LIMITED = LogSettings(message_timestamp_before_max_ms=1000)
+TOPICS = st.builds(
+    LogSettings,
+    cleanup_policy=st.sampled_from([("delete",), ("delete",), ("compact",), ("compact", "delete")]),
+    compression_type=st.sampled_from(["producer", "producer", "uncompressed", "gzip"]),
+    message_timestamp_type=st.sampled_from(["CreateTime", "CreateTime", "LogAppendTime"]),
+    message_timestamp_before_max_ms=st.sampled_from([2**63 - 1, 1000]),
+    message_timestamp_after_max_ms=st.sampled_from([HOUR_MS, 2**63 - 1]),
+    max_message_bytes=st.sampled_from([10**6, 90]),
+    segment_bytes=st.sampled_from([10**6, 80]),
+)
+
+
+def claiming(*claims: tuple[str, int, int]) -> bytearray:
+    batch = batch_of("a", "b")
+    for form, position, value in claims:
+        pack_into(form, batch, position, value)
+    CRC.pack_into(batch, CRC_POSITION, batch_crc(batch))
+    return batch
+
+
+class TestPlainFields:
+    """The short way passes only what the long one passes as it is, and it does pass what most clients send."""
+
+    def test_what_it_passes_is_admitted_as_it_is(self) -> None:
+        passed = 0
+        for claims in combinations_with_replacement(CLAIMS, 2):
+            passed += self.agrees(claiming(*claims), LIMITED)
+        assert passed > 100
+
+    @given(
+        claims=st.lists(st.sampled_from(CLAIMS), max_size=4),
+        codec=st.sampled_from(list(Codec)),
+        size_bytes=st.sampled_from([10**6] * 4 + [HEAD_BYTES - 1, HEAD_BYTES, 100]),
+        ending=st.sampled_from([b"", b"", b"", b"!"]),
+        settings=TOPICS,
+    )
+    def test_whatever_the_topic(
+        self,
+        claims: list[tuple[str, int, int]],
+        codec: Codec,
+        size_bytes: int,
+        ending: bytes,
+        settings: LogSettings,
+    ) -> None:
+        self.agrees(claiming(*claims)[:size_bytes] + ending, settings)
+        self.agrees(batch_of("a" * 20, codec=codec), settings)
+
+    def agrees(self, batch: bytearray, settings: LogSettings) -> bool:
+        """Whether it is plain. If it is, the long way says the same; if not, there is a reason."""
+        admission, as_sent = Admission(settings), bytes(batch)
+        fields = admission.plain_fields(batch, NOW)
+        assert bytes(batch) == as_sent
+        if fields is None:
+            assert self.has_something_particular(batch, settings)
+            return False
+        for from_client in (True, False):
+            admitted_batch, head = admission.admit(batch, NOW, from_client)
+            assert admitted_batch is batch
+            assert head == fields
+            assert bytes(batch) == as_sent
+        return True
+
+    def has_something_particular(self, batch: bytearray, settings: LogSettings) -> bool:
+        if settings.compacts or settings.compression_type != "producer":
+            return True
+        try:
+            _, head = Admission(settings).admit(batch, NOW, True)
+        except Refused:
+            return True
+        return head.is_transactional or head.is_log_append_time or head.base_timestamp == NO_TIMESTAMP
+
+    @pytest.mark.parametrize("codec", list(Codec))
+    @pytest.mark.parametrize("producer", [{}, {"producer_id": 7, "producer_epoch": 0, "base_sequence": 2**31 - 1}])
+    def test_what_most_clients_send(self, codec: Codec, producer: dict[str, int]) -> None:
+        batch = batch_of("a", "b", codec=codec, **producer)
+        for form in (batch, memoryview(batch), bytes(batch)):
+            fields = Admission(LogSettings()).plain_fields(form, NOW)
+            assert fields is not None
+            assert BatchHead._make(fields).codec == codec
+
+    @pytest.mark.parametrize("position", range(LENGTH_END + 4, HEAD_BYTES + 8))
+    def test_no_flipped_bit_passes(self, position: int) -> None:
+        for bit in range(8):
+            bad = batch_of("a")
+            bad[position] ^= 1 << bit
+            assert Admission(LogSettings()).plain_fields(bad, NOW) is None
 
 
 def test_every_refusal_leaves_the_log_as_it_was() -> None:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import errno
 import zlib
+from dataclasses import dataclass
 from pathlib import Path
 from unittest.mock import patch
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from tests.log.making_logs import (
     NOW,
     append,
@@ -27,11 +31,14 @@ from tests.log.making_logs import (
     sized_batch,
 )
 
-from strandline.log.log_writer import Appended
+from strandline.log.admission import Admission
+from strandline.log.log import Log
+from strandline.log.log_writer import Appended, LogWriter
 from strandline.log.producer_snapshots import decode_snapshot
-from strandline.model.failures import ErrorCode, Refused
+from strandline.model.failures import ErrorCode, Refused, StorageFailed
 from strandline.records.batch import CRC, CRC_POSITION, batch_crc, verify_batch
 from strandline.records.compression import Codec
+from strandline.simulation.disk import SimulatedDisk
 from strandline.simulation.simulated_file import SimulatedFile
 
 
@@ -349,3 +356,115 @@ def test_old_producers_checksum_is_not_ours() -> None:
     batch = batch_of("a")
     CRC.pack_into(batch, CRC_POSITION, zlib.crc32(bytes(batch[21:])))
     assert refusal_of(make_log(), batch) == ErrorCode.CORRUPT_MESSAGE
+
+
+@dataclass
+class TwinLogs:
+    """Two logs with the same traffic, of which one never goes the short way."""
+
+    short: Log
+    long: Log
+    leader_epoch: int = 0
+    now_ms: int = NOW
+
+    def append(self, group: list[bytearray], *, from_client: bool = True) -> None:
+        options = {"leader_epoch": self.leader_epoch, "now_ms": self.now_ms, "from_client": from_client}
+        copies = [bytearray(batch) for batch in group]
+        outcomes = self.short.append(group, **options)  # type: ignore[arg-type]
+        with patch.object(Admission, "plain_fields", return_value=None):
+            expected = self.long.append(copies, **options)  # type: ignore[arg-type]
+        assert list(map(told, outcomes)) == list(map(told, expected))
+        assert picture_of(self.short) == picture_of(self.long)
+
+    def next_sequence(self, producer_id: int) -> int:
+        entry = self.long.producers.entry_of(producer_id)
+        return (entry.last_batch.last_sequence + 1) % 2**31 if entry is not None and entry.last_batch else 2**31 - 2
+
+    def play(self, kind: str, values: list[tuple[str, int, int]]) -> None:
+        if kind == "elect":
+            self.leader_epoch += 1
+        elif kind == "depose":
+            self.leader_epoch = max(0, self.leader_epoch - 1)
+        elif kind == "wait":
+            self.now_ms += 40
+        elif kind == "marker":
+            self.append([marker_of(values[0][1], is_commit=True)], from_client=False)
+        else:
+            self.append([self.batch(*value) for value in values], from_client=kind == "clients")
+
+    def batch(self, kind: str, producer_id: int, count: int) -> bytearray:
+        sequence, moment = self.next_sequence(producer_id), {"timestamp": self.now_ms + 30 * producer_id}
+        if kind == "plain":
+            return batch_of(*["value"] * count, codec=Codec(producer_id), **moment)
+        if kind == "large":
+            return sized_batch(100 * count, timestamp=self.now_ms)
+        if kind == "corrupt":
+            batch = batch_of("value")
+            batch[-count] ^= 1
+            return batch
+        if kind == "early":
+            return batch_of("value", timestamp=self.now_ms - 1000 - count)
+        if kind == "again":
+            sequence = (sequence - count) % 2**31
+        epoch = 1 if kind == "epoch" else 0
+        return numbered(
+            sequence, count, producer_id=producer_id, producer_epoch=epoch, is_transactional=kind == "begin", **moment
+        )
+
+
+def told(outcome: Appended | Refused) -> object:
+    return outcome if isinstance(outcome, Appended) else (outcome.error_code, outcome.reason)
+
+
+KINDS = ["plain", "plain", "next", "next", "next", "again", "epoch", "begin", "large", "corrupt", "early"]
+TRAFFIC = st.lists(
+    st.tuples(
+        st.sampled_from(["clients"] * 6 + ["coordinator", "marker", "elect", "depose", "wait"]),
+        st.lists(st.tuples(st.sampled_from(KINDS), st.integers(1, 3), st.integers(1, 3)), min_size=1, max_size=5),
+    ),
+    max_size=15,
+)
+
+
+@settings(max_examples=60)
+@given(traffic=TRAFFIC, index_interval_bytes=st.sampled_from([0, 150, 4096]), segment_ms=st.sampled_from([50, 10**9]))
+def test_the_short_way_writes_what_the_long_one_does(
+    traffic: list[tuple[str, list[tuple[str, int, int]]]], index_interval_bytes: int, segment_ms: int
+) -> None:
+    """Files, offsets, epochs, producers, outcomes: with rolls, elections, repetitions, refusals, groups."""
+    short, long = (
+        make_log(
+            segment_bytes=450,
+            index_interval_bytes=index_interval_bytes,
+            segment_ms=segment_ms,
+            message_timestamp_before_max_ms=1000,
+            max_message_bytes=250,
+        )
+        for _ in range(2)
+    )
+    twins = TwinLogs(short, long)
+    for kind, values in traffic:
+        twins.play(kind, values)
+
+
+def test_what_most_clients_send_goes_the_short_way() -> None:
+    log = make_log()
+    append(log, batch_of("the epoch and the segment are new"), numbered(0))
+    with patch.object(LogWriter, "_append_particular") as long_way:
+        append(log, batch_of("a"), numbered(1), batch_of("b", "c", codec=Codec.LZ4), numbered(2, 3))
+        append(log, numbered(5))
+    assert long_way.call_count == 0
+    assert log.log_end_offset == 10
+
+
+def test_a_full_disk_is_met_before_an_index_entry_is_stored_and_not_by_a_signal() -> None:
+    """A store into a hole of a mapped file on a full disk kills the process; only the log may go down (SPEC L10)."""
+    disk = SimulatedDisk()
+    log = make_log(filesystem=disk, index_interval_bytes=0)
+    append(log, batch_of("a"))
+    disk.fail_next("reserve", errno.ENOSPC, path_contains=".index")
+    with pytest.raises(StorageFailed, match="No space left"):
+        append(log, batch_of("b"))
+    with pytest.raises(StorageFailed, match="offline"):
+        log.read(0, 100)
+    assert [record.value for record in records_in(make_log(filesystem=killed(log)))] == [b"a", b"b"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from uuid import UUID
 
-from tests.log.log_checks import assert_derived, stored_batches
+from tests.log.log_checks import assert_derived, assert_lookups, assert_no_hole, stored_batches
 from tests.log.sample_log import NOW_MS, SETTINGS, STEPS, Step, append, plain
 
 from strandline.log import checkpoints
@@ -152,6 +152,70 @@ def test_truncation_below_what_the_checkpoint_promises() -> None:
     run_with_power_loss_at_every_step(
         run, lambda disk, oracle: oracle.verify(disk), make_oracle=DirectoryOracle, seeds=2
     )
+
+
+BEFORE_START = 3
+
+
+@dataclass
+class SpanningOracle:
+    """A follower whose leader's log starts inside a batch."""
+
+    batches: list[bytes]
+    is_flushed: bool = False
+    is_checkpointed: bool = False
+
+    def verify(self, disk: SimulatedDisk) -> None:
+        directory = open_directory(disk)
+        log = directory.logs.get(ORDERS)
+        if log is None:
+            assert not self.is_flushed
+            return
+        stored = stored_batches(disk, log.directory)
+        found = [batch.data for batch in stored]
+        assert_no_hole(log, stored)
+        assert_lookups(log, stored)
+        assert found == self.batches[: len(found)]
+        if self.is_flushed:
+            assert found == self.batches
+        if self.is_checkpointed:
+            assert log.log_start_offset == BEFORE_START + 2
+        assert open_directory(disk.kill()).findings == []
+        # Whatever was left, the follower goes on where it is.
+        log.append_replicated(b"".join(self.batches[len(found) :]), now_ms=NOW_MS)
+        assert [batch.data for batch in stored_batches(disk, log.directory)] == self.batches
+
+
+def leaders_batches() -> list[bytes]:
+    batches, offset = [], BEFORE_START
+    for batch in (bytearray(plain(100, 101, 102, 103)), bytearray(plain(104)), bytearray(plain(105, 106))):
+        batch[0:8] = offset.to_bytes(8, "big")
+        batch[12:16] = (1).to_bytes(4, "big")
+        offset += int.from_bytes(batch[23:27], "big") + 1
+        batches.append(bytes(batch))
+    return batches
+
+
+def test_a_follower_begins_inside_a_batch() -> None:
+    """KAFKA-6975: the batch is taken whole; the log start is where it was, also after a restart."""
+
+    def run(disk: SimulatedDisk, oracle: SpanningOracle) -> None:
+        directory = open_directory(disk)
+        log = directory.create(ORDERS, now_ms=NOW_MS)
+        log.truncate_fully_and_start_at(BEFORE_START + 2, now_ms=NOW_MS)
+        directory.write_log_starts()
+        log.append_replicated(b"".join(oracle.batches), now_ms=NOW_MS)
+        log.flush(NOW_MS)
+        oracle.is_flushed = True
+        directory.write_recovery_points()
+        directory.write_log_starts()
+        oracle.is_checkpointed = True
+        directory.close(now_ms=NOW_MS)
+
+    count = run_with_power_loss_at_every_step(
+        run, lambda disk, oracle: oracle.verify(disk), make_oracle=lambda: SpanningOracle(leaders_batches()), seeds=2
+    )
+    assert count.steps > 30
 
 
 def test_a_topic_is_removed_and_created_again() -> None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import gc
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -12,21 +14,26 @@ from hypothesis import strategies as st
 from tests.log.making_logs import (
     NOW,
     append,
+    append_marker,
     batch_of,
     batches_in,
+    killed,
     make_log,
+    numbered,
     offsets_read,
+    picture_of,
     sized_batch,
 )
 
 from strandline.log import page_cache
 from strandline.log.log import Log
-from strandline.model.failures import ErrorCode, Refused
+from strandline.model.failures import ErrorCode, Refused, StorageFailed
 from strandline.records.batch import split_batches
 from strandline.records.builder import build_batch
 from strandline.records.compression import Codec
 from strandline.records.heads import head_of
 from strandline.records.record import Record
+from strandline.simulation.disk import SimulatedDisk
 
 
 def out_of_range(log: Log, offset: int) -> bool:
@@ -193,6 +200,100 @@ def test_files_of_dropped_slices_are_closed(tmp_path: Path) -> None:
     gc.collect()
     with pytest.raises(OSError, match="Bad file descriptor"):
         os.fstat(descriptor)
+
+
+READS: list[Callable[[Log], object]] = [
+    lambda log: log.read(1, 10**6).read(),
+    lambda log: log.find_by_timestamp(NOW),
+    lambda log: log.find_max_timestamp(),
+    lambda log: log.aborted_transactions(0, 100),
+]
+
+
+class TestFailingReads:
+    """To have no descriptor left says nothing about the disk; all else does, and takes the log offline."""
+
+    def reopened(self, *, without: str = "") -> tuple[Log, SimulatedDisk]:
+        """No file is open yet. Of the first segment, the index `without` is gone."""
+        log = make_log(segment_bytes=450, index_interval_bytes=100)
+        append(log, *(sized_batch(150, timestamp=NOW + number) for number in range(8)))
+        append(log, numbered(0, is_transactional=True))
+        append_marker(log, 7, is_commit=False)
+        append(log, sized_batch(150))
+        log.close(NOW)
+        disk = killed(log)
+        if without:
+            disk.remove(f"/orders-0/00000000000000000000{without}")
+        return make_log(filesystem=disk, segment_bytes=450, index_interval_bytes=100, is_clean=True), disk
+
+    def outcome_of(self, read: Callable[[Log], object], log: Log) -> object:
+        try:
+            return read(log)
+        except StorageFailed as failed:
+            return failed
+
+    @pytest.mark.parametrize("error", [errno.EMFILE, errno.ENFILE])
+    @pytest.mark.parametrize("read", READS)
+    @pytest.mark.parametrize("without", ["", ".index", ".timeindex"])
+    def test_out_of_descriptors_the_read_fails_and_the_log_goes_on(
+        self, error: int, read: Callable[[Log], object], without: str
+    ) -> None:
+        """Wherever it happens, in the middle of rebuilding an index too: the next read says what is so."""
+        expected = read(self.reopened()[0])
+        for operation in ("open", "map"):
+            for after in range(30):
+                log, disk = self.reopened(without=without)
+                disk.fail_next(operation, error, after=after)
+                outcome = self.outcome_of(read, log)
+                assert outcome == expected or "ulimit -n" in str(outcome)
+                if disk.faults:
+                    break  # the read needs no more of them
+                assert log.failure is None
+                assert [again(log) for again in READS] == [again(self.reopened()[0]) for again in READS]
+                append(log, batch_of("and so does a leader"))
+            else:
+                pytest.fail("a read opens fewer files than that")
+
+    @pytest.mark.parametrize("read", READS)
+    def test_a_failing_disk_takes_the_log_offline(self, read: Callable[[Log], object]) -> None:
+        log, disk = self.reopened()
+        disk.fail_next("open", errno.EIO)
+        with pytest.raises(StorageFailed):
+            read(log)
+        assert log.failure is not None
+        for again in READS:
+            with pytest.raises(StorageFailed, match="offline"):
+                again(log)
+        with pytest.raises(StorageFailed, match="offline"):
+            append(log, batch_of("a"))
+
+    @pytest.mark.parametrize(
+        "change",
+        [
+            lambda log: append(log, sized_batch(400)),  # rolls
+            lambda log: log.truncate_to(1, now_ms=NOW),
+            lambda log: log.truncate_fully_and_start_at(1, now_ms=NOW),
+            lambda log: log.assign_epoch(9, log.log_end_offset),
+            lambda log: log.roll(NOW),
+        ],
+    )
+    def test_out_of_descriptors_in_the_middle_of_a_change(self, change: Callable[[Log], object]) -> None:
+        """What was done of it and what was not is in doubt: only a restart can tell."""
+        log, disk = self.reopened()
+        disk.fail_next("open", errno.EMFILE)
+        with pytest.raises(StorageFailed):
+            change(log)
+        assert log.failure is not None
+        with pytest.raises(StorageFailed, match="offline"):
+            log.read(0, 100)
+
+    def test_nothing_else_has_changed(self) -> None:
+        log, disk = self.reopened()
+        before = picture_of(log)
+        disk.fail_next("open", errno.EMFILE)
+        with pytest.raises(StorageFailed):
+            log.read(1, 10)
+        assert picture_of(log) == before
 
 
 class TestPageCache:

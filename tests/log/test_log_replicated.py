@@ -27,8 +27,8 @@ from tests.log.making_logs import (
 )
 
 from strandline.log.log import Log
-from strandline.model.failures import CorruptData, StorageFailed
-from strandline.records.batch import NO_TIMESTAMP
+from strandline.model.failures import CorruptData, ErrorCode, Refused, StorageFailed
+from strandline.records.batch import NO_TIMESTAMP, set_base_offset
 from strandline.records.builder import build_batch
 from strandline.records.compression import Codec
 from strandline.records.legacy import build_legacy
@@ -179,6 +179,86 @@ class TestOldFormats:
             assert offsets_read(log, offset)[0] == first
 
 
+def begun_at(offset: int) -> Log:
+    """A follower that had other data, and was told where its leader's log starts."""
+    log = make_log(segment_bytes=300)
+    append(log, batch_of("a"), numbered(0), batch_of("b"), leader_epoch=1)
+    log.truncate_fully_and_start_at(offset, now_ms=NOW)
+    return log
+
+
+class TestLogStartInsideABatch:
+    """KAFKA-6975: a leader's DeleteRecords may end inside a batch, and a new follower begins to fetch there."""
+
+    @pytest.mark.parametrize("log_start_offset", [101, 103, 104])
+    def test_the_batch_is_kept_whole_and_its_beginning_hidden(self, log_start_offset: int) -> None:
+        log = begun_at(log_start_offset)
+        spanning = at(100, 5, leader_epoch=3)
+        assert log.append_replicated(spanning + at(105, leader_epoch=4), now_ms=NOW) == 106
+        assert batches_in(log) == [spanning, at(105, leader_epoch=4)]
+        assert (log.log_start_offset, log.segments.first.base_offset) == (log_start_offset, 100)
+        assert log.recovery_point <= 100
+        assert log.epochs.entries() == ((3, 100), (4, 105))
+        assert offsets_read(log, log_start_offset) == [100, 101, 102, 103, 104, 105]
+        for offset in (100, log_start_offset - 1):
+            with pytest.raises(Refused) as caught:
+                log.read(offset, 1000)
+            assert caught.value.error_code == ErrorCode.OFFSET_OUT_OF_RANGE
+        found = log.find_by_timestamp(0)
+        assert found is not None
+        assert found.offset == log_start_offset
+
+    def test_its_producer_is_known(self) -> None:
+        log = begun_at(102)
+        log.append_replicated(at(100, 5, producer_id=7, producer_epoch=0, base_sequence=9), now_ms=NOW)
+        _, (batch,), *_ = producers_of(log)[7]
+        assert batch[:4] == (9, 13, 100, 104)
+
+    def test_the_checkpoints_are_lowered_before_the_log_is(self) -> None:
+        log = begun_at(103)
+        told: list[tuple[int, int]] = []
+        log.offsets_lowered = lambda: told.append((log.log_start_offset, log.recovery_point))
+        log.append_replicated(at(100, 5), now_ms=NOW)
+        assert told == [(100, 100)]
+
+    def test_only_in_an_empty_log(self) -> None:
+        log = begun_at(103)
+        log.append_replicated(at(103, 2), now_ms=NOW)
+        before = picture_of(log)
+        with pytest.raises(CorruptData, match="below the log end"):
+            log.append_replicated(at(100, 9), now_ms=NOW)
+        assert picture_of(log) == before
+
+    def test_nor_where_records_are_only_hidden(self) -> None:
+        """The log start is the log end, but the segment has bytes: what comes next must follow them."""
+        log = begun_at(100)
+        log.append_replicated(at(100, 4), now_ms=NOW)
+        log.advance_log_start(104, high_watermark=104)
+        with pytest.raises(CorruptData, match="below the log end"):
+            log.append_replicated(at(103, 5), now_ms=NOW)
+        assert log.append_replicated(at(104), now_ms=NOW) == 105
+
+    @pytest.mark.parametrize("count", [1, 3])
+    def test_a_batch_that_ends_below_the_log_start(self, count: int) -> None:
+        log = begun_at(103)
+        with pytest.raises(CorruptData, match="below the log end"):
+            log.append_replicated(at(100, count), now_ms=NOW)
+        assert (log.log_start_offset, log.log_end_offset, batches_in(log)) == (103, 103, [])
+
+    def test_a_bad_batch_changes_nothing(self) -> None:
+        """A marker of nonsense that spans the log start: it is looked at before the log is begun anew for it."""
+        log = begun_at(103)
+        nonsense = build_batch(
+            [Record(offset, NOW, b"\0", None) for offset in range(100, 105)],
+            producer_id=7, producer_epoch=0, is_control=True, is_transactional=True,
+        )  # fmt: skip
+        before = picture_of(log)
+        for bad in (bytes(nonsense), at(100, 5)[:-1] + b"!"):
+            with pytest.raises(CorruptData):
+                log.append_replicated(bad, now_ms=NOW)
+            assert picture_of(log) == before
+
+
 class TestBadBytes:
     def test_what_came_before_is_kept(self) -> None:
         for bad in (at(1), at(0), b"\0" * 100, at(9)[:-1] + b"!", at(9)[:16] + b"\x09" + at(9)[17:]):
@@ -257,3 +337,25 @@ def test_one_fetch_fills_several_segments() -> None:
     append(leader, *(sized_batch(200) for _ in range(7)))
     log.append_replicated(b"".join(batches_in(leader)), now_ms=NOW)
     assert log.segments.base_offsets == [0, 2, 4, 6]
+
+
+def test_a_batch_that_ends_where_offsets_end_is_refused_and_the_log_goes_on() -> None:
+    """Or the log end would not fit 64 bits: nothing could be appended any more, nor a checkpoint be written."""
+    log = make_log()
+    batch = batch_of("a", "b")
+    set_base_offset(batch, 2**63 - 2)
+    with pytest.raises(CorruptData, match="no such offsets"):
+        log.append_replicated(batch, now_ms=NOW)
+    set_base_offset(batch, 2**63 - 3)
+    assert log.append_replicated(batch, now_ms=NOW) == 2**63 - 1
+
+
+@pytest.mark.parametrize("batch", [batch_of("a", "b"), build_legacy([Record(1, NOW, b"k", b"v")], magic=1)])
+def test_a_batch_below_offset_zero_is_refused_also_where_the_log_is_empty(batch: bytearray) -> None:
+    """An empty log begins where a leader's batch does, if its own start lies inside; there is no place for -1."""
+    log = make_log()
+    before = picture_of(log)
+    set_base_offset(batch, -1)
+    with pytest.raises(CorruptData, match="no such offsets"):
+        log.append_replicated(batch, now_ms=NOW)
+    assert picture_of(log) == before

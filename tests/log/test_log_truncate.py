@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 from hypothesis import given, settings
@@ -26,8 +27,10 @@ from tests.log.making_logs import (
     timed_batch,
 )
 
+from strandline.log import replay
 from strandline.log.log import Log
-from strandline.model.failures import ErrorCode, Refused
+from strandline.log.producer_state import ProducerState
+from strandline.model.failures import BrokenInvariant, ErrorCode, Refused
 from strandline.records.heads import head_of
 
 SMALL: dict[str, Any] = {"segment_bytes": 450, "index_interval_bytes": 150}
@@ -67,6 +70,17 @@ class Story:
             self.sequences[producer_id] = sequence + 2
             batch = numbered(sequence, 2, producer_id=producer_id, is_transactional=is_transactional)
             append(self.log, batch, leader_epoch=self.epoch)
+
+    def restart(self) -> None:
+        self.log.close(NOW)
+        self.log = make_log(filesystem=killed(self.log), is_clean=True, **SMALL)
+
+    def forget_what_is_gone(self) -> None:
+        entries = list(self.log.producers.entries())
+        self.sequences = {
+            entry.producer_id: entry.last_batch.last_sequence + 1 for entry in entries if entry.last_batch
+        }
+        self.open = {entry.producer_id for entry in entries if entry.current_transaction_first_offset is not None}
 
 
 def replayed(batches: list[bytes], end: int) -> Log:
@@ -110,6 +124,104 @@ def test_as_if_nothing_else_had_been_written(actions: list[tuple[str, int]], dat
     assert batches_in(reopened) == batches_in(expected)
     assert remembered(reopened) == remembered(expected)
     assert reopened.aborted_transactions(0, 10**6) == expected.aborted_transactions(0, 10**6)
+
+
+def producers_by_replay(log: Log) -> ProducerState:
+    """From the newest snapshot and all that follows it, by one who knows nothing yet."""
+    state = ProducerState()
+    replay.rebuild_producers(
+        log.segments, state, log.snapshots, log.log_start_offset, log.log_end_offset, NOW, log.producer_id_expiration_ms
+    )
+    return state
+
+
+def content_of(state: ProducerState) -> tuple[object, ...]:
+    entries = [
+        (entry.producer_id, entry.producer_epoch, entry.batches, entry.current_transaction_first_offset)
+        for entry in state.entries()
+    ]
+    return entries, state.first_unstable_offset, state.first_undecided_offset, state.map_end_offset
+
+
+class TestReplay:
+    """Producers after a cut are found by reading the log again: heads of all batches since the last snapshot. A log
+    that has no producers knows it, and need not."""
+
+    @settings(max_examples=60)
+    @given(
+        parts=st.lists(
+            st.tuples(ACTIONS, st.sampled_from(["cut", "cut", "expire", "restart"]), st.floats(0, 1)), max_size=5
+        )
+    )
+    def test_as_by_a_full_replay(self, parts: list[tuple[list[tuple[str, int]], str, float]]) -> None:
+        story = Story([])
+        for actions, event, where in parts:
+            for kind, producer_id in actions:
+                story.play("plain" if producer_id == 3 else kind, producer_id)
+            if event == "expire":
+                story.log.expire_producers(NOW + 10**10)
+            elif event == "restart":
+                story.restart()
+            elif story.log.truncate_to(int(where * story.log.log_end_offset), now_ms=NOW):
+                assert content_of(story.log.producers) == content_of(producers_by_replay(story.log))
+            story.forget_what_is_gone()
+
+    def replays_of_cut(self, log: Log, offset: int) -> int:
+        with patch.object(replay, "_replay_segment", side_effect=replay._replay_segment) as replayed:
+            log.truncate_to(offset, now_ms=NOW)
+        assert content_of(log.producers) == content_of(producers_by_replay(log))
+        return replayed.call_count
+
+    def test_a_log_without_producers_is_not_read(self) -> None:
+        log = make_log(**SMALL)
+        append(log, *(sized_batch(200) for _ in range(9)))
+        assert len(log.segments) > 3
+        assert self.replays_of_cut(log, 7) == 0
+        append(log, batch_of("a"))
+        assert self.replays_of_cut(log, 7) == 0
+        log = make_log()
+        append(log, *(sized_batch(200) for _ in range(9)))
+        assert [self.replays_of_cut(log, offset) for offset in (8, 6, 3, 1)] == [0, 0, 0, 0]
+
+    def test_a_log_with_producers_is(self) -> None:
+        log = make_log()
+        append(log, numbered(0), numbered(1), batch_of("a"), batch_of("b"))
+        assert self.replays_of_cut(log, 3) == 1
+        assert self.replays_of_cut(log, 1) == 1
+        log.truncate_to(0, now_ms=NOW)
+        append(log, *(batch_of("plain from here on") for _ in range(3)))
+        assert self.replays_of_cut(log, 2) == 0
+
+    def test_a_forgotten_producers_transaction_is_open_again_without_its_marker(self) -> None:
+        """Nobody is known when the log is cut; yet readers of committed data must stop where it began."""
+        log = make_log()
+        append(log, batch_of("a"), numbered(0, is_transactional=True), batch_of("b"))
+        append_marker(log, 7, is_commit=True)
+        log.producers.high_watermark_moved(4)
+        log.expire_producers(NOW + 10**10)
+        assert log.producers.is_empty
+        append(log, batch_of("c"))
+        assert self.replays_of_cut(log, 3) == 1
+        assert log.producers.first_unstable_offset == 1
+
+    def test_but_not_after_a_snapshot_that_is_newer_than_all_of_them(self) -> None:
+        log = make_log(**SMALL)
+        append(log, numbered(0))
+        log.expire_producers(NOW + 10**10)
+        append(log, *(sized_batch(200) for _ in range(6)))
+        assert log.segments.base_offsets == [0, 2, 4, 6]
+        assert self.replays_of_cut(log, 5) == 0
+        assert self.replays_of_cut(log, 1) == 1
+        assert 7 in producers_of(log)
+
+    def test_a_restarted_log_knows_as_much_as_it_has_read(self) -> None:
+        log = make_log(**SMALL)
+        append(log, *(sized_batch(200) for _ in range(9)))
+        log.close(NOW)
+        again = make_log(filesystem=killed(log), is_clean=True, **SMALL)
+        assert self.replays_of_cut(again, 7) == 1  # its knowledge began with the snapshot at the end
+        append(again, *(sized_batch(200) for _ in range(5)))
+        assert self.replays_of_cut(again, 9) == 0
 
 
 @pytest.mark.parametrize("target", range(13))
@@ -212,6 +324,21 @@ def test_time_index_after_a_cut() -> None:
     assert log.segments.active.max_timestamp == 600
 
 
+@pytest.mark.parametrize("interval", [0, 150, 4096])
+@pytest.mark.parametrize(
+    "timestamps", [[9, 8, 7, 6, 5, 4, 3, 2, 1], [5] * 9, [1, 9, 2, 8, 3, 7, 4, 6, 5], [1, 2, 3, 2, 1, 2, 9, 1, 2]]
+)
+def test_the_largest_timestamp_after_a_cut(timestamps: list[int], interval: int) -> None:
+    """Only what lies behind the last index entry is looked at: the time index knows the largest up to there."""
+    for target in range(1, len(timestamps)):
+        log = make_log(index_interval_bytes=interval)
+        append(log, *(timed_batch([timestamp]) for timestamp in timestamps))
+        log.truncate_to(target, now_ms=NOW)
+        active = log.segments.active
+        assert active.max_timestamp == max(timestamps[:target])
+        assert active.offset_of_max_timestamp == timestamps.index(max(timestamps[:target]))
+
+
 class TestLogStart:
     """SPEC C4."""
 
@@ -277,3 +404,13 @@ def test_heads_tell_the_truth_after_a_cut_and_new_leader() -> None:
     append(log, batch_of("other"), leader_epoch=2)
     assert [(head.base_offset, head.leader_epoch) for head in heads_in(log)] == [(0, 1), (1, 2)]
     assert log.epochs.entries() == ((1, 0), (2, 1))
+
+
+def test_there_is_nothing_below_offset_zero_to_truncate_to() -> None:
+    """An undefined offset (-1 in an answer of the leader) must not name a segment."""
+    log = make_log()
+    append(log, batch_of("a"))
+    before = picture_of(log)
+    with pytest.raises(BrokenInvariant, match="not negative"):
+        log.truncate_to(-1, now_ms=NOW)
+    assert picture_of(log) == before

@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from strandline.log.producer_entry import ProducerEntry
+from strandline.log.producer_snapshots import decode_snapshot, encode_snapshot
 from strandline.log.producer_state import CompletedTransaction, ProducerState
 from strandline.model.failures import BrokenInvariant, ErrorCode, Refused
 from strandline.records.batch import CONTROL, NO_SEQUENCE, TRANSACTIONAL, BatchHead
@@ -429,3 +430,164 @@ def write_marker(partition: Partition, history: History, producer_id: int, epoch
     expected = (producer_id, history.open_since, offset, not is_commit)
     assert partition.write(head, marker) == (None if history.open_since is None else expected)
     history.epoch, history.open_since = epoch, None
+
+
+def accepted_next(state: ProducerState, head: BatchHead) -> bool:
+    base_offset = state.map_end_offset
+    last_offset = base_offset + head.last_offset_delta
+    return state.accept_next(
+        head.producer_id, head.producer_epoch, head.base_sequence, base_offset, last_offset, head.max_timestamp
+    )
+
+
+class TestAcceptNext:
+    """The short way for what should come next: it takes nothing that the long way would judge otherwise."""
+
+    def test_what_follows_is_taken(self) -> None:
+        partition = Partition()
+        partition.write(data_head(0, count=3))
+        assert accepted_next(partition.state, data_head(3, count=2, timestamp=1007))
+        entry = partition.state.entry_of(7)
+        assert entry is not None
+        assert entry.batches == [(0, 2, 0, 2, 1000), (3, 4, 3, 4, 1007)]
+        assert entry.last_timestamp == 1007
+
+    def test_after_the_largest_comes_zero(self) -> None:
+        partition = Partition()
+        partition.write(data_head(LAST_SEQUENCE))
+        assert accepted_next(partition.state, data_head(0))
+
+    def test_a_batch_may_wrap_in_its_middle(self) -> None:
+        partition = Partition()
+        partition.write(data_head(LAST_SEQUENCE - 2))
+        assert accepted_next(partition.state, data_head(LAST_SEQUENCE - 1, count=5))
+        entry = partition.state.entry_of(7)
+        assert entry is not None
+        assert entry.batches[-1][:2] == (LAST_SEQUENCE - 1, 2)
+
+    def test_all_else_is_left_to_the_long_way(self) -> None:
+        partition = Partition()
+        partition.write(data_head(0, epoch=1))
+        others = (
+            data_head(0, epoch=1),  # a repetition
+            data_head(2, epoch=1),  # a gap
+            data_head(1, epoch=0),  # a zombie
+            data_head(0, epoch=2),  # a new epoch
+            data_head(1, epoch=1, producer_id=8),  # an unknown producer
+            data_head(NO_SEQUENCE, epoch=1),
+        )
+        for head in others:
+            before = remembered(partition.state)
+            assert not accepted_next(partition.state, head)
+            assert remembered(partition.state) == before
+        partition.write(data_head(1, epoch=1, transactional=True))
+        assert not accepted_next(partition.state, data_head(2, epoch=1))  # outside the open transaction
+
+    def test_a_producer_of_which_only_a_marker_is_known(self) -> None:
+        partition = Partition()
+        partition.write(marker_head(), COMMIT)
+        assert not accepted_next(partition.state, data_head(0))
+
+    def test_a_repetition_in_the_right_place_is_still_one(self) -> None:
+        """After a batch without a sequence a producer begins again at 0, and can come back to what it has sent."""
+        partition = Partition()
+        for sequence in (0, 1, 2, NO_SEQUENCE):
+            partition.write(data_head(sequence))
+        partition.write(data_head(0, count=2))
+        assert partition.state.find_duplicate(data_head(2)) is not None
+        assert not accepted_next(partition.state, data_head(2))
+
+
+CLOSE_SEQUENCES = st.sampled_from([NO_SEQUENCE, 0, 1, 2, 3, LAST_SEQUENCE - 1, LAST_SEQUENCE])
+# Kind, producer, epoch, sequence (None: the one that should come next), records, a flag.
+TRAFFIC = st.lists(
+    st.one_of(
+        st.tuples(
+            st.sampled_from(["data", "data", "data", "replicated"]),
+            st.integers(0, 1),
+            st.sampled_from([0, 0, 0, 1]),
+            st.none() | st.none() | CLOSE_SEQUENCES,
+            st.sampled_from([1, 1, 2, 3, LAST_SEQUENCE]),
+            st.sampled_from([False, False, True]),
+        ),
+        st.tuples(
+            st.sampled_from(["marker", "restart", "expire"]),
+            st.integers(0, 1),
+            st.sampled_from([0, 0, 1]),
+            st.none(),
+            st.just(1),
+            st.booleans(),
+        ),
+    ),
+    max_size=40,
+)
+
+
+class Twins:
+    """Two partitions with the same traffic, of which one goes the short way where it can."""
+
+    def __init__(self) -> None:
+        self.short, self.long = Partition(), Partition()
+        self.timestamp = 1000
+
+    def play(self, kind: str, producer_id: int, epoch: int, sequence: int | None, count: int, flag: bool) -> None:
+        self.timestamp += 1
+        if kind == "restart":  # from a snapshot, which has only the last batch of each producer
+            for state in (self.short.state, self.long.state):
+                state.load(decode_snapshot(encode_snapshot(state.entries())), state.map_end_offset, 0, 10**9)
+        elif kind == "expire":
+            for state in (self.short.state, self.long.state):
+                state.expire(self.timestamp, 5)
+        elif kind == "marker":
+            head = marker_head(producer_id=producer_id, epoch=epoch, timestamp=self.timestamp)
+            self.write_both(head, COMMIT if flag else ABORT, from_client=True)
+        else:
+            head = data_head(
+                self.next_sequence(producer_id) if sequence is None else sequence,
+                count=count, producer_id=producer_id, epoch=epoch, timestamp=self.timestamp, transactional=flag,
+            )  # fmt: skip
+            self.write_both(head, None, from_client=kind == "data")
+
+    def next_sequence(self, producer_id: int) -> int:
+        entry = self.long.state.entry_of(producer_id)
+        return (entry.last_batch.last_sequence + 1) & LAST_SEQUENCE if entry is not None and entry.last_batch else 0
+
+    def write_both(self, head: BatchHead, marker: EndTransactionMarker | None, *, from_client: bool) -> None:
+        expected = self.write_long(self.long, head, marker, from_client)
+        if from_client and not head.attributes and accepted_next(self.short.state, head):
+            assert expected is None
+            self.short.state.map_end_offset += head.last_offset_delta + 1
+        else:
+            assert self.write_long(self.short, head, marker, from_client) == expected
+
+    def write_long(
+        self, partition: Partition, head: BatchHead, marker: EndTransactionMarker | None, from_client: bool
+    ) -> object:
+        """None if it was written; else of what it is a repetition, or why it is refused."""
+        if from_client and marker is None:
+            duplicate = partition.state.find_duplicate(head)
+            if duplicate is not None:
+                return duplicate
+        try:
+            partition.write(head, marker, from_client=from_client)
+        except Refused as refused:
+            return refused.error_code, refused.reason
+        return None
+
+
+@given(TRAFFIC)
+@example(
+    [("data", 0, 0, sequence, 1, False) for sequence in (0, 1, 2)]
+    + [("data", 0, 0, NO_SEQUENCE, 1, False), ("data", 0, 0, 0, 2, False), ("data", 0, 0, 2, 1, False)]
+)
+@example(
+    [("data", 0, 0, 0, LAST_SEQUENCE, False), ("data", 0, 0, None, 1, False), ("data", 0, 0, 0, LAST_SEQUENCE, False)]
+)
+def test_the_short_way_leads_where_the_long_one_does(
+    traffic: list[tuple[str, int, int, int | None, int, bool]],
+) -> None:
+    twins = Twins()
+    for step in traffic:
+        twins.play(*step)
+        assert remembered(twins.short.state) == remembered(twins.long.state)
+        assert encode_snapshot(twins.short.state.entries()) == encode_snapshot(twins.long.state.entries())

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from unittest.mock import patch
 from uuid import UUID
 
 import pytest
-from tests.log.log_checks import assert_derived, stored_batches
+from tests.log.log_checks import assert_derived, producers_of, stored_batches
 from tests.log.sample_log import (
     FOLDER,
     NOW_MS,
@@ -15,12 +16,13 @@ from tests.log.sample_log import (
     Step,
     append,
     disk_with_folder,
+    idempotent,
     open_sample,
     plain,
     write_sample,
 )
 
-from strandline.log import checkpoints
+from strandline.log import checkpoints, replay
 from strandline.log.filesystem import read_whole
 from strandline.log.log import Log
 from strandline.log.log_directories import LogDirectories
@@ -239,3 +241,61 @@ def test_a_topic_id_survives_in_partition_metadata() -> None:
     directories.create(TopicPartition("orders", 0), now_ms=NOW_MS, topic_id=UUID(int=5))
     (found,) = LogDirectories.open(disk.kill(), ["/one"], lambda _: SETTINGS, now_ms=NOW_MS).directories
     assert found.topic_ids == {TopicPartition("orders", 0): UUID(int=5)}
+
+
+class TestProducersAfterRecovery:
+    """Recovery reads every batch and hears of every producer on the way. What it has heard is not read again."""
+
+    def recovered(self, disk: SimulatedDisk, recovery_point: int = 0, log_start_offset: int = 0) -> tuple[Log, int]:
+        with patch.object(replay, "_replay_segment", side_effect=replay._replay_segment) as replayed:
+            log = open_sample(disk, recovery_point=recovery_point, log_start_offset=log_start_offset)
+        return log, replayed.call_count
+
+    @pytest.mark.parametrize("count", range(1, len(STEPS) + 1))
+    def test_the_log_is_read_once(self, count: int) -> None:
+        disk = disk_with_folder()
+        before = write_sample(disk, STEPS[:count])
+        log, replays = self.recovered(disk.kill())
+        assert replays == 0
+        assert_derived(log, stored_batches(disk, FOLDER))
+        assert [entry.batches for entry in log.producers.entries()] == [
+            entry.batches for entry in before.producers.entries()
+        ]  # all five of each, where a snapshot has one
+
+    @pytest.mark.parametrize("recovery_point", range(0, 40, 3))
+    @pytest.mark.parametrize("log_start_offset", [0, 5, 16])
+    def test_from_any_recovery_point(self, recovery_point: int, log_start_offset: int) -> None:
+        disk = disk_with_folder()
+        write_sample(disk).flush(NOW_MS)
+        found = disk.kill()
+        log, replays = self.recovered(found, recovery_point=recovery_point, log_start_offset=log_start_offset)
+        assert replays == 0
+        assert log.producers.map_end_offset == log.log_end_offset
+        clean = open_sample(found.kill(), is_clean=True, log_start_offset=log_start_offset)
+        assert producers_of(log) == producers_of(clean)
+        assert log.producers.first_undecided_offset == clean.producers.first_undecided_offset
+
+    def test_a_torn_end(self) -> None:
+        disk = disk_with_folder()
+        active = write_sample(disk).segments.active
+        found = disk.kill()
+        file = found.open(active.path(".log"))
+        file.truncate(file.size() - 1)
+        log, replays = self.recovered(found)
+        assert replays == 0
+        assert_derived(log, stored_batches(found, FOLDER))
+
+    @pytest.mark.parametrize("following", [[], [Step(plain(106), 0)]])
+    def test_rot_below_the_recovery_point_is_looked_at_twice(self, following: list[Step]) -> None:
+        """The CRC of a flushed batch fails, yet its head may be good: it is all that is left of its producer."""
+        disk = disk_with_folder()
+        log = write_sample(disk, [Step(plain(100), 0), Step(idempotent(10, 0, 105, 104), 0)])
+        rotten_position = log.size_bytes - 3
+        for step in following:
+            append(log, step)
+        log.flush(NOW_MS)
+        found = disk.kill()
+        found.flip_bit(log.segments.active.path(".log"), rotten_position, 1)
+        again, replays = self.recovered(found, recovery_point=log.log_end_offset)
+        assert replays == 1
+        assert producers_of(again) == producers_of(log)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from unittest.mock import patch
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -16,6 +18,7 @@ from strandline.records.heads import head_of
 from strandline.records.legacy import build_legacy
 from strandline.records.record import Record
 from strandline.simulation.disk import SimulatedDisk
+from strandline.simulation.simulated_file import SimulatedFile
 
 
 def file_of(content: bytes) -> File:
@@ -91,6 +94,28 @@ def test_a_file_shorter_than_told() -> None:
     assert find_batch(file, 0, len(content), 0) is None
     assert list(scan_heads(file, 0, len(content))) == []
     assert list(read_batches(file, 0, len(content))) == []
+
+
+@pytest.mark.parametrize("chunk_bytes", [26, 61, 100, 150, 10**6])
+def test_a_file_that_ends_in_the_middle_of_a_batch_though_more_was_told(chunk_bytes: int) -> None:
+    """The walk ends there. It does not wait for the rest, which will not come."""
+    batch = one_batch(0, 2, 50, 1)
+    content = batch * 4
+    for size_bytes in range(len(batch), 2 * len(batch)):
+        file = file_of(content[:size_bytes])
+        assert [at for at, _ in read_batches(file, 0, len(content), chunk_bytes)] == [0]
+
+
+@pytest.mark.parametrize("value_bytes", [50, 300, 1000, 5000])
+def test_little_is_read_twice(value_bytes: int) -> None:
+    """What the end of a chunk cuts is read again. Among batches of one size that happens once."""
+    batch = one_batch(0, 2, value_bytes, 1)
+    content = batch * 50
+    file = file_of(content)
+    with patch.object(SimulatedFile, "read", autospec=True, side_effect=SimulatedFile.read) as read:
+        assert sum(1 for _ in read_batches(file, 0, len(content), 1024)) == 50
+    read_bytes = sum(length for _, _, length in (call.args for call in read.call_args_list))
+    assert read_bytes <= len(content) + max(1024, len(batch))
 
 
 @pytest.mark.parametrize("garbage", [bytes(200), b"\xff" * 200, b"\0" * 8 + b"\0\0\0\x0d" + bytes(188)])

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import sys
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from struct import pack
@@ -231,11 +234,6 @@ class TestSegments:
         ]
         assert [segment.base_offset for segment in segments.from_offset(50)] == [50, 100]
         assert [segment.base_offset for segment in segments.from_offset(0)] == [10, 50, 100]
-        assert [segment.base_offset for segment in segments.between(10, 100)] == [10, 50]
-        following = segments.next_after(segments.first)
-        assert following is not None
-        assert following.base_offset == 50
-        assert segments.next_after(segments.active) is None
 
     def test_a_picture_taken_before_a_change_stays(self) -> None:
         """SPEC C5: readers keep theirs and are never blocked."""
@@ -257,3 +255,47 @@ def test_a_batch_larger_than_every_chunk(tmp_path: Path) -> None:
     assert [len(batch) for _, batch in segment.batches()] == [3_000_000, segment.size_bytes - 5_000_000, 2_000_000]
     assert [head.base_offset for _, head in segment.heads()] == [BASE, BASE + 1, BASE + 2]
     assert segment.position_of(BASE + 2) == (segment.size_bytes - 2_000_000, 2_000_000)
+
+
+MAPPING_DESCRIPTORS = 0 if sys.version_info >= (3, 13) else 1  # before, a mapping keeps a descriptor of its own
+FINISHED = {".log": 1, ".index": MAPPING_DESCRIPTORS, ".timeindex": MAPPING_DESCRIPTORS}
+
+
+def descriptors_in(folder: Path) -> Counter[str]:
+    """By kind of file. The mappings themselves are none, unless they hold one."""
+    links = [f"/proc/self/fd/{number}" for number in os.listdir("/proc/self/fd")]
+    paths = [os.readlink(link) for link in links if os.path.lexists(link)]
+    return Counter(os.path.splitext(path)[1] for path in paths if path.startswith(f"{folder}/"))
+
+
+class TestDescriptors:
+    """A broker has thousands of segments and a limit on open files."""
+
+    def test_none_before_the_first_use(self, tmp_path: Path) -> None:
+        closed_segment(tmp_path)
+        assert descriptors_in(tmp_path) == {}
+
+    def test_a_finished_segment_in_use_has_its_log_open_and_no_index(self, tmp_path: Path) -> None:
+        segment = closed_segment(tmp_path)
+        assert segment.position_of(BASE + 20) is not None
+        assert segment.max_timestamp == NOW + 20
+        assert segment.aborted.all() == []
+        assert descriptors_in(tmp_path) == Counter(FINISHED)
+        segment.sync()
+        assert descriptors_in(tmp_path) == Counter(FINISHED)
+        segment.forget()
+        assert descriptors_in(tmp_path) == {}
+
+    def test_a_rebuilt_index_is_let_go(self, tmp_path: Path) -> None:
+        segment = closed_segment(tmp_path)
+        (tmp_path / f"{NAME}.index").unlink()
+        assert segment.position_of(BASE + 20) is not None
+        assert descriptors_in(tmp_path) == Counter(FINISHED)
+
+    def test_a_roll_lets_the_indexes_go(self, tmp_path: Path) -> None:
+        segment = fill(Segment.create(RealFileSystem(), str(tmp_path), BASE, SETTINGS), batch_of("a"), batch_of("b"))
+        preallocated = {kind: count + (kind != ".log") for kind, count in FINISHED.items()}
+        assert descriptors_in(tmp_path) == preallocated
+        segment.finish()
+        empty = {kind: 0 for kind in FINISHED if (tmp_path / f"{NAME}{kind}").stat().st_size == 0}  # nothing to map
+        assert descriptors_in(tmp_path) == Counter(FINISHED | empty)

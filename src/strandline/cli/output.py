@@ -16,6 +16,7 @@ from typing import IO, Any
 
 import click
 
+from strandline.log.inspection_fault import why_unreadable
 from strandline.model.failures import CorruptData, StorageFailed
 
 EXIT_FAULT = 1
@@ -31,6 +32,12 @@ class CannotRead(click.ClickException):
 
     def show(self, file: IO[Any] | None = None) -> None:
         click.echo(f"strandline: {self.message}", file=file or sys.stderr)
+
+
+class FoundDamage(CannotRead):
+    """One plain sentence on stderr, exit 1."""
+
+    exit_code = EXIT_FAULT
 
 
 class ToolCommand(click.Command):
@@ -61,9 +68,7 @@ def sentence_of(error: OSError) -> str:
     path = error.filename or "the file"
     if isinstance(error, FileNotFoundError):
         return f"{path}: there is no such file or folder (any more: a running broker removes old files)"
-    if isinstance(error, PermissionError):
-        return f"{path} cannot be read: permission denied; run this as the user the broker runs as"
-    return f"{path}: {error.strerror or error}"
+    return f"{path} {why_unreadable(error)}"
 
 
 format_option = click.option(

@@ -27,7 +27,6 @@ OFFSET_CHECKPOINTS = (
 PARTITION_FILES = (names.LEADER_EPOCH_CHECKPOINT, names.PARTITION_METADATA)
 DIRECTORY_FILES = (META_PROPERTIES, CLEAN_SHUTDOWN_MARKER, *OFFSET_CHECKPOINTS)
 
-LOCK = ".lock"
 FLOCK = Struct("hhqqi4x")  # struct flock of 64-bit Linux: type, whence, start, length, process
 
 filesystem = RealFileSystem()
@@ -144,9 +143,9 @@ def files_of(target: Target) -> Iterator[str]:
 
 def broker_holds(directory: str) -> bool:
     """Whether a broker, ours or Kafka's, has locked the data directory. Asks, and takes no lock itself."""
-    path = os.path.join(directory, LOCK)
+    path = os.path.join(directory, names.LOCK)
     try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
     except OSError:
         return False
     try:

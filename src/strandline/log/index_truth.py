@@ -11,7 +11,19 @@ from strandline.model.failures import CorruptData
 from strandline.records.batch import BatchHead
 
 if TYPE_CHECKING:
+    from strandline.log.offset_index import OffsetIndex
     from strandline.log.segment import Segment
+    from strandline.log.time_index import TimeIndex
+
+
+def are_indexes_sane(offsets: OffsetIndex, times: TimeIndex, log_bytes: int) -> bool:
+    """As far as a look at a few of their entries can tell."""
+    try:
+        offsets.sanity_check(log_bytes)
+        times.sanity_check()
+    except CorruptData:
+        return False
+    return True
 
 
 def is_time_entry_true(segment: Segment, entry: tuple[int, int]) -> bool:

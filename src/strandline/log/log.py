@@ -21,7 +21,7 @@ from strandline.log.log_writer import LogWriter
 from strandline.log.lookup import TimestampOffset
 from strandline.log.producer_state import CompletedTransaction
 from strandline.log.segment import Segment
-from strandline.model.failures import CorruptData, ErrorCode, Refused
+from strandline.model.failures import CorruptData, ErrorCode, Refused, check
 from strandline.model.settings import LogSettings
 from strandline.records.batch import (
     MAGIC_V2,
@@ -33,6 +33,8 @@ from strandline.records.heads import verified_head_of
 
 
 class Log(LogWriter):
+    """The log of one partition. `recovery.open_log` opens one; `LogDirectory` keeps many, with their checkpoints."""
+
     # Following a leader.
 
     def append_replicated(self, data: Buffer, *, now_ms: int) -> int:
@@ -56,6 +58,7 @@ class Log(LogWriter):
 
     def _append_replicated_batch(self, batch: memoryview, now_ms: int) -> None:
         head = verified_head_of(batch)
+        marker = read_marker(batch) if head.is_control and head.producer_id >= 0 else None
         if head.base_offset < self.log_end_offset <= head.last_offset and self.is_empty:
             self._begin_inside(head, now_ms)
         if head.base_offset < self.log_end_offset:
@@ -63,12 +66,7 @@ class Log(LogWriter):
         self._make_room(len(batch), head.base_offset, head.last_offset, head.max_timestamp, now_ms)
         completed: CompletedTransaction | None = None
         if head.producer_id >= 0:
-            completed = self.producers.accept(
-                head,
-                base_offset=head.base_offset,
-                from_client=False,
-                marker=read_marker(batch) if head.is_control else None,
-            )
+            completed = self.producers.accept(head, base_offset=head.base_offset, from_client=False, marker=marker)
         epoch = head.leader_epoch if head.magic >= MAGIC_V2 else -1
         self._take_in(batch, head.base_offset, head.last_offset, head.max_timestamp, epoch)
         if completed is not None:
@@ -91,6 +89,7 @@ class Log(LogWriter):
         Batches go whole: within one, the log ends where it began. Kafka's ends at `offset` until it is restarted.
         """
         self.check_usable()
+        check(offset >= 0, f"offsets are not negative: {offset}")
         if offset >= self.log_end_offset:
             return False
         if offset < self.segments.first.base_offset:
@@ -140,6 +139,7 @@ class Log(LogWriter):
     def truncate_fully_and_start_at(self, offset: int, *, now_ms: int) -> None:
         """Empty the log; the next record gets `offset`. A follower whose leader has no older data does this."""
         self.check_usable()
+        check(offset >= 0, f"offsets are not negative: {offset}")
         with self._fence:
             self._lower_offsets(min(offset, self.segments.first.base_offset))
             self.epochs.clear()
@@ -217,19 +217,22 @@ class Log(LogWriter):
             for segment in self.segments.from_offset(self.recovery_point)
             if segment.base_offset < target or segment.base_offset == self.recovery_point
         ]
-        directory = self.directory if self._has_new_names else None
+        # Names that a flush which still runs has promised are not there yet for one that may end before it.
+        directory = self.directory if self._has_new_names or self._running_flushes else None
         self._has_new_names = False
         work = FlushWork(self.filesystem, directory, segments, list(self._unflushed_paths), target)
         self._running_flushes.append(work)
         return work
 
     def end_flush(self, work: FlushWork, now_ms: int) -> None:
+        """`work.run()` has returned: the recovery point moves up to what it promised."""
         self._running_flushes.remove(work)
         self._unflushed_paths = [path for path in self._unflushed_paths if path not in work.small_files]
         self.recovery_point = max(self.recovery_point, min(work.up_to_offset, self.log_end_offset))
         self.last_flush_ms = now_ms
 
     def flush(self, now_ms: int, up_to_offset: int | None = None) -> None:
+        """All three steps at once, for callers that may wait for the disk."""
         work = self.begin_flush(up_to_offset)
         with self._fence:
             work.run()
@@ -255,6 +258,7 @@ class Log(LogWriter):
             raise self.failed_to_read(error) from error
 
     def find_by_timestamp(self, timestamp: int) -> TimestampOffset | None:
+        """The first record at or after `timestamp`, found exactly, also inside compressed batches (SPEC L5)."""
         self.check_usable()
         with self._read_fence:
             return lookup.find_by_timestamp(self.segments, timestamp, self.log_start_offset)
@@ -272,8 +276,7 @@ class Log(LogWriter):
             )
 
     def _require_aborted_index(self, segment: Segment) -> None:
-        now_ms, expiration_ms = self.last_flush_ms, self.producer_id_expiration_ms
-        replay.require_aborted(segment, self.segments, self.snapshots, self.log_start_offset, now_ms, expiration_ms)
+        replay.require_aborted(segment, self.segments, self.snapshots, self.log_start_offset)
 
     @property
     def size_bytes(self) -> int:
@@ -301,3 +304,4 @@ class Log(LogWriter):
                 self.flush(now_ms)
             for segment in self.segments.all():
                 segment.close()
+        self.is_closed = True

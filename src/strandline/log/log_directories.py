@@ -14,6 +14,8 @@ from strandline.model.partitions import TopicPartition
 
 
 class LogDirectories:
+    """The directories in the order of `log.dirs`, the failed ones among them."""
+
     def __init__(self, directories: Sequence[LogDirectory]) -> None:
         self.directories = list(directories)
 

@@ -28,7 +28,7 @@ from strandline.log.clean_shutdown import (
 )
 from strandline.log.filesystem import File, FileSystem, make_directories_durably, read_whole, replace_durably
 from strandline.log.log import Log
-from strandline.log.names import PARTITION_METADATA
+from strandline.log.names import LOCK, PARTITION_METADATA
 from strandline.log.partition_metadata import decode_partition_metadata, encode_partition_metadata
 from strandline.log.recovery import open_log
 from strandline.model.failures import CorruptData, StorageFailed, check
@@ -41,7 +41,6 @@ from strandline.model.partitions import (
 )
 from strandline.model.settings import LogSettings
 
-LOCK = ".lock"
 KRAFT_METADATA_TOPIC = "__cluster_metadata"  # Kafka's own quorum log, which lies among the partitions: not ours
 SettingsOf = Callable[[str], LogSettings]
 Progress = Callable[[str], None]
@@ -52,6 +51,8 @@ class DirectoryInUse(Exception):
 
 
 class LogDirectory:
+    """The logs of one directory by partition, and what is known of it as a whole."""
+
     def __init__(self, filesystem: FileSystem, path: str, settings_of: SettingsOf) -> None:
         """Use `LogDirectory.open`."""
         self.filesystem = filesystem
@@ -122,6 +123,7 @@ class LogDirectory:
     def _adopt(self, log: Log) -> None:
         self.logs[log.partition] = log
         log.offsets_lowered = self._write_lowered_offsets
+        log.has_failed = self.failed
 
     def _write_lowered_offsets(self) -> None:
         """A log was truncated: what the checkpoints promise must shrink before the log does."""
@@ -170,6 +172,7 @@ class LogDirectory:
         """A new, empty log. Its folder's name is durable when this returns."""
         self.check_usable()
         check_topic_name(partition.topic)
+        check(partition.partition >= 0, f"partitions are not negative: {partition}")
         check(partition not in self.logs, f"{partition} is in {self.path} already")
         folder = f"{self.path}/{partition}"
         try:
@@ -197,11 +200,13 @@ class LogDirectory:
         `token` is 32 hexadecimal digits that no other removal has used.
         """
         self.check_usable()
+        check(DELETED_FOLDER.fullmatch(deleted_folder(partition, token)) is not None, f"not a token: {token!r}")
         log = self.logs.pop(partition)
         self.topic_ids.pop(partition, None)
         target = f"{self.path}/{deleted_folder(partition, token)}"
         # The name may come back as a new, empty log, for which the old recovery point would be a lie.
         self._write_lowered_offsets()
+        log.is_closed = True
         for segment in log.segments.all():
             segment.forget()
         try:
@@ -263,23 +268,18 @@ class LogDirectory:
     # Life.
 
     def is_usable(self) -> bool:
-        """One failed log means a failed disk: the others on it must not go on as if nothing had happened."""
-        if self.failure is None:
-            for log in self.logs.values():
-                if log.failure is not None:
-                    self.failed(log.failure)
-                    break
         return self.failure is None
 
     def check_usable(self) -> None:
-        if not self.is_usable():
+        if self.failure is not None:
             raise StorageFailed(f"{self.path} is offline: {self.failure}")
 
     def failed(self, error: OSError) -> StorageFailed:
-        """Offline until the process starts again. Every log in here is fenced with it."""
-        self.failure = self.failure or str(error)
-        for log in self.logs.values():
-            log.failed(error)
+        """Offline until the process starts again, and every log in here with it: one failed log means a failed disk."""
+        if self.failure is None:
+            self.failure = str(error)
+            for log in self.logs.values():
+                log.failed(error)
         return StorageFailed(f"{self.path}: {error}")
 
     def close(self, *, now_ms: int) -> None:
@@ -301,7 +301,9 @@ class LogDirectory:
         replace_durably(self.filesystem, marker, encode_clean_shutdown(UNKNOWN_BROKER_EPOCH))
 
     def release(self) -> None:
-        """Give up the lock without a clean stop."""
+        """Give up the lock. Without `close` before it this is no clean stop; in any case nothing may be used after."""
+        for log in self.logs.values():
+            log.is_closed = True
         if self._lock is not None:
             self._lock.close()
             self._lock = None

@@ -39,6 +39,8 @@ OUT_OF_DESCRIPTORS = (errno.EMFILE, errno.ENFILE)
 
 
 class LogState:
+    """Offsets, segments and everything derived from them."""
+
     def __init__(
         self,
         filesystem: FileSystem,
@@ -73,7 +75,10 @@ class LogState:
         self.deletions = Deletions(filesystem)
         self.last_flush_ms = now_ms
         self.failure: OSError | None = None
-        self.offsets_lowered: Callable[[], None] = _nothing  # the log directory writes its checkpoints here
+        self.is_closed = False
+        # What the log directory wants to hear of: to write its checkpoints, and to go offline as a whole.
+        self.offsets_lowered: Callable[[], None] = lambda: None
+        self.has_failed: Callable[[OSError], object] = lambda _: None
         self._latest_epoch = -1 if epochs.latest_epoch is None else epochs.latest_epoch
         self._has_new_names = has_new_names  # whether the folder has names that are not synced
         self._unflushed_paths: list[str] = []  # small files of segments that may all lie below the recovery point
@@ -110,10 +115,14 @@ class LogState:
     def check_usable(self) -> None:
         if self.failure is not None:
             raise StorageFailed(f"{self.partition} is offline: {self.failure}")
+        if self.is_closed:
+            raise StorageFailed(f"{self.partition} is closed; open it again to use it")
 
     def failed(self, error: OSError) -> StorageFailed:
         """From now on nothing is served: what is in memory and what is on the disk may differ."""
-        self.failure = self.failure or error
+        if self.failure is None:
+            self.failure = error
+            self.has_failed(error)
         return StorageFailed(f"{self.partition}: {error}")
 
     def failed_to_read(self, error: OSError) -> StorageFailed:
@@ -124,7 +133,3 @@ class LogState:
 
     def __str__(self) -> str:
         return f"{self.partition} [{self.log_start_offset}, {self.log_end_offset})"
-
-
-def _nothing() -> None:
-    """A log that stands alone has no checkpoints to keep true."""

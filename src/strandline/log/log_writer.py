@@ -35,6 +35,8 @@ new_tuple = tuple.__new__  # half the price of calling the class
 
 
 class LogWriter(LogState):
+    """A log that a leader appends to."""
+
     def append(
         self, batches: Sequence[Buffer], *, leader_epoch: int, now_ms: int, from_client: bool = True
     ) -> list[Appended | Refused]:
@@ -42,7 +44,7 @@ class LogWriter(LogState):
 
         A batch must be writable (`bytearray` or a memoryview of one): its base offset and epoch are set in place.
         """
-        if self.failure is not None:
+        if self.failure is not None or self.is_closed:
             self.check_usable()
         outcomes: list[Appended | Refused] = []
         try:
@@ -54,6 +56,11 @@ class LogWriter(LogState):
             self._write_pending()
         except OSError as error:
             raise self.failed(error) from error
+        except BaseException:
+            # The caller's mistake, such as a batch that cannot be written to: those before it have their offsets.
+            with self._fence:
+                self._write_pending()
+            raise
         return outcomes
 
     def _append_one(self, batch: Buffer, leader_epoch: int, now_ms: int, from_client: bool) -> Appended:

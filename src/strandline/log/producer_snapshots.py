@@ -175,10 +175,6 @@ class ProducerSnapshots:
     def remove_all(self) -> None:
         self.remove_above(-1)
 
-    def remove_below(self, offset: int) -> None:
-        """After the log's start moved to `offset`, which keeps its own snapshot."""
-        self._remove_all(found for found in self.offsets() if found < offset)
-
     def remove_strays(self, segment_base_offsets: Collection[int]) -> None:
         """Keep those at a segment's base, and the newest one above all of them: a clean shutdown's."""
         newest_base = max(segment_base_offsets, default=-1)

@@ -41,12 +41,13 @@ class CompletedTransaction(NamedTuple):
 
 
 class ProducerState:
-    __slots__ = ("_entries", "_ongoing", "_unreplicated", "first_unstable_offset", "map_end_offset")
+    __slots__ = ("_entries", "_ongoing", "_quiet_from", "_unreplicated", "first_unstable_offset", "map_end_offset")
 
     def __init__(self) -> None:
         self._entries: dict[int, ProducerEntry] = {}
         self._ongoing: dict[int, int] = {}  # first offset to producer id; offsets only grow, so it is sorted
         self._unreplicated: deque[CompletedTransaction] = deque()  # in the order of their markers
+        self._quiet_from = 0
         self.first_unstable_offset: int | None = None
         self.map_end_offset = 0
 
@@ -56,6 +57,12 @@ class ProducerState:
     @property
     def is_empty(self) -> bool:
         return not self._entries and not self._unreplicated
+
+    @property
+    def quiet_offsets(self) -> range:
+        """Offsets at which no batch has a producer id, as far as can be told without a look: one would be known here,
+        unless it has been forgotten since."""
+        return range(0) if self._entries else range(self._quiet_from, self.map_end_offset)
 
     def entries(self) -> Collection[ProducerEntry]:
         return self._entries.values()
@@ -92,9 +99,11 @@ class ProducerState:
             or not entry.batches
         ):
             return False
-        expected = entry.batches[-1].last_sequence + 1
-        if sequence != expected & SEQUENCE_MAX or expected == NO_SEQUENCE + 1:
+        if sequence != (entry.batches[-1].last_sequence + 1) & SEQUENCE_MAX:
             return False
+        for batch in entry.batches:
+            if batch.first_sequence == sequence:
+                return False  # it may be a repetition all the same, where sequences have begun anew
         last_sequence = (sequence + last_offset - base_offset) & SEQUENCE_MAX
         entry.add_batch(producer_epoch, CachedBatch(sequence, last_sequence, base_offset, last_offset, timestamp))
         return True
@@ -204,6 +213,8 @@ class ProducerState:
         idle = [entry.producer_id for entry in self._entries.values() if entry.is_expired(now_ms, expiration_ms)]
         for producer_id in idle:
             del self._entries[producer_id]
+        if idle:
+            self._quiet_from = self.map_end_offset
         return len(idle)
 
     def truncate_fully_and_start_at(self, offset: int) -> None:
@@ -211,7 +222,7 @@ class ProducerState:
         self._ongoing.clear()
         self._unreplicated.clear()
         self.first_unstable_offset = None
-        self.map_end_offset = offset
+        self.map_end_offset = self._quiet_from = offset
 
     def load(self, entries: Iterable[ProducerEntry], end_offset: int, now_ms: int, expiration_ms: int) -> None:
         """Begin anew from what a snapshot at `end_offset` holds, without those that have expired since."""

@@ -65,7 +65,7 @@ def open_log(
     opening.load_epochs()
     if not is_clean:
         opening.recover(recovery_point)
-    log_end_offset = opening.settle_end()
+    log_end_offset = opening.settle_end(recovery_point if is_clean else None)
     opening.settle_start(log_end_offset)
     opening.settle_epochs(log_end_offset)
     opening.settle_producers(log_end_offset)
@@ -101,6 +101,7 @@ class _Opening:
     producer_id_expiration_ms: int
     is_fresh: bool = False  # whether a segment was created
     has_unsaved_epochs: bool = False
+    has_rot: bool = False
     segments: Segments = field(init=False)
     epochs: LeaderEpochs = field(default_factory=LeaderEpochs)
     producers: ProducerState = field(default_factory=ProducerState)
@@ -203,6 +204,7 @@ class _Opening:
         walk.run()
         if walk.fault is not None:
             self.findings.append(walk.fault)
+        self.has_rot |= walk.has_rot
         return walk
 
     def _drop(self, segments: list[Segment]) -> None:
@@ -216,9 +218,14 @@ class _Opening:
             segment.remove_files()
             self.filesystem.sync_directory(self.directory)
 
-    def settle_end(self) -> int:
+    def settle_end(self, promised_end: int | None) -> int:
+        """`promised_end` is what a clean stop wrote down as the end of the log."""
         log_end_offset = self._end_of(self.segments.active)
         if log_end_offset >= self.log_start_offset:
+            return log_end_offset
+        if promised_end is not None and promised_end <= log_end_offset:
+            self.findings.append(f"the log is whole and ends at {log_end_offset}: no start at {self.log_start_offset}")
+            self.log_start_offset = 0
             return log_end_offset
         self.findings.append(
             f"the log ends at {log_end_offset}, below its start {self.log_start_offset}: begun anew there"
@@ -260,13 +267,16 @@ class _Opening:
     def settle_producers(self, log_end_offset: int) -> None:
         self.snapshots.remove_above(log_end_offset)
         self.snapshots.remove_strays(self.segments.base_offsets)
-        self._rebuild_producers(log_end_offset)
+        if self.has_rot:
+            self.producers = ProducerState()  # a rotten batch told nothing, and may still have a good head
+        if self.has_rot or self.producers.map_end_offset != log_end_offset:
+            self._rebuild_producers(log_end_offset)
+        else:
+            self.producers.log_start_moved(self.log_start_offset)  # recovery has just replayed them
 
     def settle_aborted(self) -> None:
         """Only where appends will go: the others are looked at when they are used."""
-        start, expiration_ms = self.log_start_offset, self.producer_id_expiration_ms
-        active = self.segments.active
-        fault = replay.require_aborted(active, self.segments, self.snapshots, start, self.now_ms, expiration_ms)
+        fault = replay.require_aborted(self.segments.active, self.segments, self.snapshots, self.log_start_offset)
         if fault is not None:
             self.findings.append(f"{fault} Rebuilt.")
 

@@ -9,6 +9,7 @@ from strandline.log.producer_state import CompletedTransaction, ProducerState
 from strandline.log.segment import Segment
 from strandline.log.segments import Segments
 from strandline.model.failures import CorruptData
+from strandline.model.settings import LONG_MAX
 from strandline.records.batch import BatchHead, Buffer
 from strandline.records.control import read_marker
 
@@ -50,7 +51,8 @@ def rebuild_producers(
     now_ms: int,
     expiration_ms: int,
 ) -> None:
-    """Make `producers` reflect the log up to `end_offset`."""
+    """Make `producers` reflect the log up to `end_offset`. Where it is known to have no producers it is not read."""
+    quiet = producers.quiet_offsets
     snapshots.load_latest(
         producers,
         log_start_offset=log_start_offset,
@@ -59,6 +61,12 @@ def rebuild_producers(
         expiration_ms=expiration_ms,
     )
     start = max(producers.map_end_offset, log_start_offset)
+    if not quiet.start <= start <= end_offset <= quiet.stop:
+        _replay(segments, producers, start, end_offset)
+    producers.map_end_offset = end_offset
+
+
+def _replay(segments: Segments, producers: ProducerState, start: int, end_offset: int) -> None:
     for segment in segments.from_offset(start):
         if segment.base_offset >= end_offset:
             break  # recovery has yet to look at these: their bytes may be anything
@@ -66,7 +74,6 @@ def rebuild_producers(
             _replay_segment(segment, producers, start, end_offset)
         except CorruptData:
             continue  # rot in what was synced: what cannot be read cannot be known
-    producers.map_end_offset = end_offset
 
 
 def _replay_segment(segment: Segment, producers: ProducerState, start: int, end_offset: int) -> None:
@@ -85,35 +92,23 @@ def _replay_segment(segment: Segment, producers: ProducerState, start: int, end_
 
 
 def require_aborted(
-    segment: Segment,
-    segments: Segments,
-    snapshots: ProducerSnapshots,
-    log_start_offset: int,
-    now_ms: int,
-    expiration_ms: int,
+    segment: Segment, segments: Segments, snapshots: ProducerSnapshots, log_start_offset: int
 ) -> str | None:
     """Rebuild a segment's index of aborted transactions if it cannot be right; then what was wrong."""
     try:
         check_aborted_index(segment)
     except CorruptData as error:
-        _rebuild_aborted(segment, segments, snapshots, log_start_offset, now_ms, expiration_ms)
+        _rebuild_aborted(segment, segments, snapshots, log_start_offset)
         return str(error)
     return None
 
 
-def _rebuild_aborted(
-    segment: Segment,
-    segments: Segments,
-    snapshots: ProducerSnapshots,
-    log_start_offset: int,
-    now_ms: int,
-    expiration_ms: int,
-) -> None:
+def _rebuild_aborted(segment: Segment, segments: Segments, snapshots: ProducerSnapshots, log_start_offset: int) -> None:
     """Make the index of aborted transactions of one segment anew, from the producers as they were before it."""
     producers = ProducerState()
-    base_offset = segment.base_offset
-    start = min(log_start_offset, base_offset)
-    rebuild_producers(segments, producers, snapshots, start, base_offset, now_ms, expiration_ms)
+    start, end = min(log_start_offset, segment.base_offset), segment.base_offset
+    # Whoever has expired since may still have a transaction in here.
+    rebuild_producers(segments, producers, snapshots, start, end, now_ms=0, expiration_ms=LONG_MAX)
     segment.aborted.clear()
     try:
         for position, head in segment.heads():

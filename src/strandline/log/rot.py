@@ -20,6 +20,7 @@ from strandline.records.batch import (
     CRC,
     CRC_POSITION,
     HEAD_BYTES,
+    LAST_OFFSET_DELTA_POSITION,
     LENGTH_END,
     MAGIC_POSITION,
     MAGIC_V2,
@@ -29,7 +30,6 @@ from strandline.records.batch import (
 from strandline.records.heads import verified_head_of
 
 WINDOW_BYTES = 4 * 2**20
-LAST_OFFSET_DELTA_POSITION = 23
 LAST_OFFSET_DELTA = Struct(">i")
 
 

@@ -87,8 +87,9 @@ def read_batches(
     file: File, position: int, end: int, chunk_bytes: int = CHUNK_BYTES
 ) -> Iterator[tuple[int, memoryview]]:
     """Every whole batch with its position, read in chunks. The views share a chunk: copy what must outlive the walk."""
+    wanted_bytes = chunk_bytes
     while end - position >= SMALLEST_BATCH_BYTES:
-        chunk = memoryview(file.read(position, min(chunk_bytes, end - position)))
+        chunk = memoryview(file.read(position, min(wanted_bytes, end - position)))
         at = 0
         while len(chunk) - at >= SMALLEST_BATCH_BYTES:
             _, length = OFFSET_AND_LENGTH.unpack_from(chunk, at)
@@ -99,20 +100,24 @@ def read_batches(
                 break
             yield position + at, chunk[at:following]
             at = following
-        if at == 0:
-            chunk_bytes = _bytes_for_first_batch(chunk, end - position)
-            if chunk_bytes == 0:
-                return
+        size = _size_of_cut_batch(chunk, at)
+        if at == 0 and size <= wanted_bytes:
+            return  # nothing whole though it was asked for: `end` cuts it short, or a truncation under a reader did
         position += at
+        if size > end - position:
+            return
+        # What the chunk's end cut is read again: among batches of one size none will be cut from here on.
+        if size:
+            wanted_bytes = -(-chunk_bytes // size) * size
 
 
-def _bytes_for_first_batch(chunk: memoryview, available: int) -> int:
-    """How much to read so that a batch larger than a chunk fits; 0 where `end` cuts it short."""
-    if len(chunk) < SMALLEST_BATCH_BYTES:
+def _size_of_cut_batch(chunk: memoryview, at: int) -> int:
+    """0 where the chunk has too little of it to tell."""
+    if len(chunk) - at < SMALLEST_BATCH_BYTES:
         return 0
-    _, length = OFFSET_AND_LENGTH.unpack_from(chunk)
+    _, length = OFFSET_AND_LENGTH.unpack_from(chunk, at)
     size: int = length + LENGTH_END
-    return size if size <= available else 0
+    return size
 
 
 def _not_a_batch(position: int, length: int) -> CorruptData:

@@ -31,6 +31,8 @@ RELATIVE_OFFSET_MAX = 2**31 - 1
 
 
 class Segment:
+    """Not thread-safe but for its `file`, which may be read and synced from anywhere."""
+
     __slots__ = (
         "_aborted",
         "_file",
@@ -128,17 +130,11 @@ class Segment:
 
     @property
     def offset_index(self) -> OffsetIndex:
-        if self._offset_index is None:
-            self._load_indexes()
-        assert self._offset_index is not None
-        return self._offset_index
+        return self._offset_index or self._load_indexes()[0]
 
     @property
     def time_index(self) -> TimeIndex:
-        if self._time_index is None:
-            self._load_indexes()
-        assert self._time_index is not None
-        return self._time_index
+        return self._time_index or self._load_indexes()[1]
 
     @property
     def aborted(self) -> AbortedIndex:
@@ -146,21 +142,29 @@ class Segment:
             self._aborted = AbortedIndex(self._filesystem, self.path(names.ABORTED_INDEX), self.base_offset)
         return self._aborted
 
-    def _open_indexes(self) -> None:
+    def _open_indexes(self) -> tuple[OffsetIndex, TimeIndex]:
         index_bytes = self.settings.segment_index_bytes
         self._offset_index = OffsetIndex(self._filesystem, self.path(names.OFFSET_INDEX), self.base_offset, index_bytes)
         self._time_index = TimeIndex(self._filesystem, self.path(names.TIME_INDEX), self.base_offset, index_bytes)
+        return self._offset_index, self._time_index
 
-    def _load_indexes(self) -> None:
+    def _load_indexes(self) -> tuple[OffsetIndex, TimeIndex]:
         present = all(self._filesystem.exists(self.path(kind)) for kind in (names.OFFSET_INDEX, names.TIME_INDEX))
-        self._open_indexes()
+        offsets, times = self._open_indexes()
         try:
-            if not present:
-                raise CorruptData("an index is missing")
-            self.offset_index.sanity_check(self.size_bytes)
-            self.time_index.sanity_check()
-        except CorruptData:
-            self.rebuild_indexes()
+            if not present or not index_truth.are_indexes_sane(offsets, times, self.size_bytes):
+                self.rebuild_indexes()
+        except OSError:  # no descriptor was left, say: the next one to come here looks at them again
+            self._abandon_indexes()
+            raise
+        return offsets, times
+
+    def _abandon_indexes(self) -> None:
+        for index in (self._offset_index, self._time_index):
+            if index is not None:
+                index.close(trim=False)
+        self._offset_index = self._time_index = None
+        self.is_preallocated = False
 
     # Appending.
 
@@ -303,7 +307,8 @@ class Segment:
         self.bytes_since_index_entry = 0
         self._first_timestamp = None
         self._max_timestamp, self.offset_of_max_timestamp = self.time_index.last_entry
-        for _, head in self.heads(self.offset_index.lookup(self.offset_of_max_timestamp)[1]):
+        # With each entry of the offset index goes one that tells the largest timestamp up to there, if it grew.
+        for _, head in self.heads(self.offset_index.lookup(self.offset_index.last_offset)[1]):
             if head.max_timestamp > self._max_timestamp:
                 self._max_timestamp, self.offset_of_max_timestamp = head.max_timestamp, head.last_offset
 
@@ -373,9 +378,7 @@ class Segment:
 
     def remove_files(self) -> None:
         """Unlink what is there. Readers that still hold the file keep it until they are done."""
-        for index in (self._offset_index, self._time_index):
-            if index is not None:
-                index.close(trim=False)
+        self._abandon_indexes()
         for kind in names.SEGMENT_SUFFIXES:
             if self._filesystem.exists(self.path(kind)):
                 self._filesystem.remove(self.path(kind))

@@ -41,6 +41,7 @@ class SegmentRecovery:
         self.findings = findings
         self.next_offset = segment.base_offset
         self.has_gaps = False
+        self.has_rot = False  # a batch was kept that told nothing of its producer
         self.fault: str | None = None
         self.valid_bytes = 0
 
@@ -109,6 +110,7 @@ class SegmentRecovery:
         try:
             self._take(position, memoryview(batch))
         except CorruptData:
+            self.has_rot = True
             segment.bytes_since_index_entry += end - position
             self.next_offset = max(self.next_offset, head_of(batch).next_offset)
         self.valid_bytes = end

@@ -6,7 +6,7 @@ thread) keeps a consistent picture and is never blocked (SPEC C5).
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right
+from bisect import bisect_right
 from collections.abc import Iterable
 
 from strandline.log.segment import Segment
@@ -47,15 +47,6 @@ class Segments:
 
     def holding(self, offset: int) -> Segment:
         return self._segments[max(0, bisect_right(self._base_offsets, offset) - 1)]
-
-    def next_after(self, segment: Segment) -> Segment | None:
-        index = bisect_right(self._base_offsets, segment.base_offset)
-        return self._segments[index] if index < len(self._segments) else None
-
-    def between(self, start_offset: int, end_offset: int) -> list[Segment]:
-        """Segments whose base offset lies in [start, end)."""
-        low = bisect_left(self._base_offsets, start_offset)
-        return self._segments[low : bisect_left(self._base_offsets, end_offset)]
 
     def add(self, segment: Segment) -> None:
         self._set(sorted([*self._segments, segment], key=lambda each: each.base_offset))

@@ -41,7 +41,7 @@ LEADER_EPOCH_POSITION = 12
 MAGIC_POSITION = 16
 CRC_POSITION = 17
 ATTRIBUTES_POSITION = 21
-MAX_TIMESTAMP_POSITION = 35
+LAST_OFFSET_DELTA_POSITION = 23
 
 MAGIC_V2 = 2
 CODEC_MASK = 0x07
@@ -49,6 +49,8 @@ LOG_APPEND_TIME = 0x08
 TRANSACTIONAL = 0x10
 CONTROL = 0x20
 DELETE_HORIZON = 0x40
+
+OFFSET_MAX = 2**63 - 2  # the one after it must have a place in 64 bits too
 
 NO_PRODUCER_ID = -1
 NO_PRODUCER_EPOCH = -1
@@ -115,10 +117,6 @@ class BatchHead(NamedTuple):
         return self.base_timestamp if self.attributes & DELETE_HORIZON else None
 
     @property
-    def has_producer_id(self) -> bool:
-        return self.producer_id > NO_PRODUCER_ID
-
-    @property
     def last_sequence(self) -> int:
         """Sequences wrap from 2**31 - 1 to 0."""
         if self.base_sequence == NO_SEQUENCE:
@@ -159,7 +157,13 @@ def verify_batch(batch: Buffer) -> BatchHead:
         raise CorruptData(f"CRC of the batch at offset {head.base_offset} does not match its bytes")
     if head.last_offset_delta < 0 or head.record_count < 0:
         raise CorruptData(f"batch at offset {head.base_offset} has a negative count")
+    check_offsets(head.base_offset, head.last_offset)
     return head
+
+
+def check_offsets(first_offset: int, last_offset: int) -> None:
+    if first_offset < 0 or last_offset > OFFSET_MAX:
+        raise CorruptData(f"batch from {first_offset} to {last_offset}: there are no such offsets")
 
 
 def set_base_offset(batch: bytearray | memoryview, base_offset: int, position: int = 0) -> None:
