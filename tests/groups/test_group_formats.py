@@ -127,7 +127,7 @@ def test_a_target_and_a_current_assignment() -> None:
 
 def test_epochs_and_topics_of_a_consumer_group() -> None:
     topic = records.TopicMetadata(topic_id=TOPIC_ID, topic_name="t", num_partitions=4)
-    golden = {
+    golden: dict[str, tuple[records.Key, records.Value, str]] = {
         "0003": (records.ConsumerGroupMetadataKey("g"), records.ConsumerGroupMetadataValue(epoch=9), "00000009 00"),
         "0004": (
             records.ConsumerGroupPartitionMetadataKey("g"),
@@ -183,7 +183,7 @@ def values_of(layout: Any, version: int) -> st.SearchStrategy[Any]:
     if name == "Identity":
         return st.uuids()
     if name == "Text":
-        text = st.text(st.characters(exclude_categories=("Cs",)), max_size=20)
+        text = st.text(st.characters(codec="utf-8"), max_size=20)
         return st.none() | text if layout.nullable else text
     if name == "Blob":
         return st.binary(max_size=20)

@@ -24,7 +24,7 @@ from strandline.groups.replies import (
     SyncGroupReply,
 )
 from strandline.groups.text import OneLine
-from strandline.model.failures import ErrorCode
+from strandline.model.failures import ErrorCode, Refused
 from strandline.model.partitions import TopicPartition
 
 NO_GENERATION = -1
@@ -55,8 +55,8 @@ class JoinGroup(OneLine):
     needs_member_id: bool = True  # version 4 on (KIP-394): a member joins with an id it was given before
     may_skip_assignment: bool = True  # version 9 on (KIP-814): a leader can be told to leave the assignment alone
 
-    def refused(self, error_code: ErrorCode, reason: str) -> JoinGroupReply:  # noqa: ARG002
-        return JoinGroupReply(error_code=error_code, member_id=self.member_id)
+    def refused(self, refusal: Refused) -> JoinGroupReply:
+        return JoinGroupReply(error_code=refusal.error_code, member_id=self.member_id)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,8 +69,8 @@ class SyncGroup(OneLine):
     protocol: str | None = None
     assignments: tuple[tuple[str, bytes], ...] = ()
 
-    def refused(self, error_code: ErrorCode, reason: str) -> SyncGroupReply:  # noqa: ARG002
-        return SyncGroupReply(error_code=error_code)
+    def refused(self, refusal: Refused) -> SyncGroupReply:
+        return SyncGroupReply(error_code=refusal.error_code)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,8 +80,8 @@ class Heartbeat(OneLine):
     group_instance_id: str | None = None
     generation: int
 
-    def refused(self, error_code: ErrorCode, reason: str) -> HeartbeatReply:  # noqa: ARG002
-        return HeartbeatReply(error_code=error_code)
+    def refused(self, refusal: Refused) -> HeartbeatReply:
+        return HeartbeatReply(error_code=refusal.error_code)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,14 +95,16 @@ class LeaveGroup(OneLine):
     group: str
     members: tuple[LeavingMember, ...]
 
-    def refused(self, error_code: ErrorCode, reason: str) -> LeaveGroupReply:  # noqa: ARG002
-        if error_code is not ErrorCode.UNKNOWN_MEMBER_ID:
-            return LeaveGroupReply(error_code=error_code)
+    def refused(self, refusal: Refused) -> LeaveGroupReply:
+        if refusal.error_code is not ErrorCode.UNKNOWN_MEMBER_ID:
+            return LeaveGroupReply(error_code=refusal.error_code)
         # There is no such group: said of each member, since clients look there.
         return LeaveGroupReply(
             members=tuple(
                 LeftMember(
-                    error_code=error_code, member_id=member.member_id, group_instance_id=member.group_instance_id
+                    error_code=refusal.error_code,
+                    member_id=member.member_id,
+                    group_instance_id=member.group_instance_id,
                 )
                 for member in self.members
             )
@@ -129,8 +131,8 @@ class OffsetCommit(OneLine):
     knows_epochs: bool = True  # version 9 on (KIP-848)
     offsets: tuple[OffsetToCommit, ...]
 
-    def refused(self, error_code: ErrorCode, reason: str) -> OffsetCommitReply:  # noqa: ARG002
-        return _all_refused(self.offsets, error_code)
+    def refused(self, refusal: Refused) -> OffsetCommitReply:
+        return _all_refused(self.offsets, refusal.error_code)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -145,8 +147,8 @@ class TransactionalOffsetCommit(OneLine):
     producer_epoch: int
     offsets: tuple[OffsetToCommit, ...]
 
-    def refused(self, error_code: ErrorCode, reason: str) -> OffsetCommitReply:  # noqa: ARG002
-        return _all_refused(self.offsets, error_code)
+    def refused(self, refusal: Refused) -> OffsetCommitReply:
+        return _all_refused(self.offsets, refusal.error_code)
 
 
 def _all_refused(offsets: tuple[OffsetToCommit, ...], error_code: ErrorCode) -> OffsetCommitReply:
@@ -165,8 +167,8 @@ class OffsetFetch(OneLine):
     partitions: tuple[TopicPartition, ...] | None = None  # None: all there are
     require_stable: bool = False
 
-    def refused(self, error_code: ErrorCode, reason: str) -> OffsetFetchReply:  # noqa: ARG002
-        return OffsetFetchReply(error_code=error_code)
+    def refused(self, refusal: Refused) -> OffsetFetchReply:
+        return OffsetFetchReply(error_code=refusal.error_code)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -174,16 +176,18 @@ class OffsetDelete(OneLine):
     group: str
     partitions: tuple[TopicPartition, ...]
 
-    def refused(self, error_code: ErrorCode, reason: str) -> OffsetDeleteReply:  # noqa: ARG002
-        return OffsetDeleteReply(error_code=error_code)
+    def refused(self, refusal: Refused) -> OffsetDeleteReply:
+        return OffsetDeleteReply(error_code=refusal.error_code)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeleteGroups(OneLine):
     groups: tuple[str, ...]
 
-    def refused(self, error_code: ErrorCode, reason: str) -> DeleteGroupsReply:  # noqa: ARG002
-        return DeleteGroupsReply(groups=tuple(DeletedGroup(error_code=error_code, group=group) for group in self.groups))
+    def refused(self, refusal: Refused) -> DeleteGroupsReply:
+        return DeleteGroupsReply(
+            groups=tuple(DeletedGroup(error_code=refusal.error_code, group=group) for group in self.groups)
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -230,8 +234,8 @@ class ConsumerGroupHeartbeat(OneLine):
     owned_partitions: tuple[OwnedPartitions, ...] | None = None
     unique_id: str = ""  # version 0 lets the coordinator name the member
 
-    def refused(self, error_code: ErrorCode, reason: str) -> ConsumerGroupHeartbeatReply:
-        return ConsumerGroupHeartbeatReply(error_code=error_code, error_message=reason)
+    def refused(self, refusal: Refused) -> ConsumerGroupHeartbeatReply:
+        return ConsumerGroupHeartbeatReply(error_code=refusal.error_code, error_message=refusal.reason)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

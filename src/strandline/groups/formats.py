@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from struct import Struct
 
 from strandline.groups import records
-from strandline.groups.layouts import INT16, Array, Blob, Field, Identity, Layout, Number, Source, Text
+from strandline.groups.layouts import INT16, Array, Blob, Dialect, Field, Identity, Layout, Number, Source, Text
 from strandline.groups.records import GroupRecord, Key, OffsetCommitValue, Value
 from strandline.model.failures import CorruptData
 
@@ -33,6 +33,7 @@ STRING = Text()
 NULLABLE_STRING = Text(nullable=True)
 BYTES = Blob()
 IDENTITY = Identity()
+PLAIN = Dialect(0, flexible=False)
 
 GROUP = (Field("group", STRING),)
 GROUP_AND_MEMBER = (*GROUP, Field("member_id", STRING))
@@ -51,6 +52,9 @@ class Schema:
     version_max: int = 0
     flexible_since: int = 0
     written_version: int = 0
+
+    def dialect(self, version: int) -> Dialect:
+        return Dialect(version, version >= self.flexible_since)
 
 
 SCHEMAS = (
@@ -219,7 +223,7 @@ def encode_record(record: GroupRecord) -> tuple[bytes, bytes | None]:
 def encode_key(key: Key) -> bytes:
     schema = BY_KEY[type(key)]
     target = bytearray(INT16.pack(schema.kind))
-    schema.key.append(target, key, schema.kind, False)
+    schema.key.append(target, key, PLAIN)
     return bytes(target)
 
 
@@ -230,7 +234,7 @@ def encode_value(key: Key, value: Value, version: int | None = None) -> bytes:
         has_expiry = isinstance(value, OffsetCommitValue) and value.expire_timestamp != records.NONE_MS
         version = 1 if has_expiry else schema.written_version
     target = bytearray(INT16.pack(version))
-    schema.value.append(target, value, version, version >= schema.flexible_since)
+    schema.value.append(target, value, schema.dialect(version))
     return bytes(target)
 
 
@@ -241,7 +245,7 @@ def decode_record(key: bytes, value: bytes | None) -> GroupRecord | None:
     schema = BY_KIND.get(kind)
     if schema is None:
         return None
-    decoded_key = schema.key.take(source, kind, False)
+    decoded_key = schema.key.take(source, PLAIN)
     _check_exhausted(source, "key", schema)
     return GroupRecord(decoded_key, None if value is None else _decode_value(schema, value))
 
@@ -251,7 +255,7 @@ def _decode_value(schema: Schema, value: bytes) -> Value:
     version = INT16.unpack(source.take(INT16.size))[0]
     if not 0 <= version <= schema.version_max:
         raise CorruptData(f"a value of record kind {schema.kind} has the unknown version {version}")
-    decoded: Value = schema.value.take(source, version, version >= schema.flexible_since)
+    decoded: Value = schema.value.take(source, schema.dialect(version))
     _check_exhausted(source, "value", schema)
     return decoded
 

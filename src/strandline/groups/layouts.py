@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from struct import Struct, error
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 from uuid import UUID
 
 from strandline.model.failures import CorruptData, check
@@ -77,22 +77,29 @@ def _take_length(source: Source, plain: Struct, flexible: bool) -> int:
     return int(plain.unpack(source.take(plain.size))[0])
 
 
+class Dialect(NamedTuple):
+    """In which way a whole record is written."""
+
+    version: int
+    flexible: bool
+
+
 class Kind(Protocol):
-    """How one field is written; version and flexibility are the whole record's."""
+    """How one field is written."""
 
-    def append(self, target: bytearray, value: Any, version: int, flexible: bool) -> None: ...
+    def append(self, target: bytearray, value: Any, dialect: Dialect, /) -> None: ...
 
-    def take(self, source: Source, version: int, flexible: bool) -> Any: ...
+    def take(self, source: Source, dialect: Dialect, /) -> Any: ...
 
 
 @dataclass(frozen=True, slots=True)
 class Number:
     layout: Struct
 
-    def append(self, target: bytearray, value: int, version: int, flexible: bool) -> None:  # noqa: ARG002
+    def append(self, target: bytearray, value: int, _dialect: Dialect) -> None:
         target += self.layout.pack(value)
 
-    def take(self, source: Source, version: int, flexible: bool) -> int:  # noqa: ARG002
+    def take(self, source: Source, _dialect: Dialect) -> int:
         return int(self.layout.unpack(source.take(self.layout.size))[0])
 
 
@@ -100,10 +107,10 @@ class Number:
 class Identity:
     """16 bytes, most significant first."""
 
-    def append(self, target: bytearray, value: UUID, version: int, flexible: bool) -> None:  # noqa: ARG002
+    def append(self, target: bytearray, value: UUID, _dialect: Dialect) -> None:
         target += value.bytes
 
-    def take(self, source: Source, version: int, flexible: bool) -> UUID:  # noqa: ARG002
+    def take(self, source: Source, _dialect: Dialect) -> UUID:
         return UUID(bytes=source.take(16))
 
 
@@ -111,14 +118,14 @@ class Identity:
 class Text:
     nullable: bool = False
 
-    def append(self, target: bytearray, value: str | None, version: int, flexible: bool) -> None:  # noqa: ARG002
+    def append(self, target: bytearray, value: str | None, dialect: Dialect) -> None:
         check(value is not None or self.nullable, "null where a string must be")
         encoded = value.encode() if value is not None else b""
-        _append_length(target, len(encoded) if value is not None else -1, INT16, flexible)
+        _append_length(target, len(encoded) if value is not None else -1, INT16, dialect.flexible)
         target += encoded
 
-    def take(self, source: Source, version: int, flexible: bool) -> str | None:  # noqa: ARG002
-        length = _take_length(source, INT16, flexible)
+    def take(self, source: Source, dialect: Dialect) -> str | None:
+        length = _take_length(source, INT16, dialect.flexible)
         if length < 0 and self.nullable:
             return None
         try:
@@ -129,29 +136,29 @@ class Text:
 
 @dataclass(frozen=True, slots=True)
 class Blob:
-    def append(self, target: bytearray, value: bytes, version: int, flexible: bool) -> None:  # noqa: ARG002
-        _append_length(target, len(value), INT32, flexible)
+    def append(self, target: bytearray, value: bytes, dialect: Dialect) -> None:
+        _append_length(target, len(value), INT32, dialect.flexible)
         target += value
 
-    def take(self, source: Source, version: int, flexible: bool) -> bytes:  # noqa: ARG002
-        return source.take(_take_length(source, INT32, flexible))
+    def take(self, source: Source, dialect: Dialect) -> bytes:
+        return source.take(_take_length(source, INT32, dialect.flexible))
 
 
 @dataclass(frozen=True, slots=True)
 class Array:
     item: Kind
 
-    def append(self, target: bytearray, value: tuple[Any, ...], version: int, flexible: bool) -> None:
-        _append_length(target, len(value), INT32, flexible)
+    def append(self, target: bytearray, value: tuple[Any, ...], dialect: Dialect) -> None:
+        _append_length(target, len(value), INT32, dialect.flexible)
         for item in value:
-            self.item.append(target, item, version, flexible)
+            self.item.append(target, item, dialect)
 
-    def take(self, source: Source, version: int, flexible: bool) -> tuple[Any, ...]:
-        count = _take_length(source, INT32, flexible)
+    def take(self, source: Source, dialect: Dialect) -> tuple[Any, ...]:
+        count = _take_length(source, INT32, dialect.flexible)
         # Every item takes a byte at least, so a damaged count cannot ask for more memory than there are bytes.
         if not 0 <= count <= len(source.data) - source.position:
             raise CorruptData(f"an array of {count} items before position {source.position} cannot be")
-        return tuple(self.item.take(source, version, flexible) for _ in range(count))
+        return tuple(self.item.take(source, dialect) for _ in range(count))
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,38 +179,38 @@ class Layout:
     make: Callable[..., Any]
     fields: tuple[Field, ...]
 
-    def append(self, target: bytearray, value: Any, version: int, flexible: bool) -> None:
-        for field in self._present(version):
-            field.kind.append(target, getattr(value, field.name), version, flexible)
-        if flexible:
-            self._append_tagged(target, value, version)
+    def append(self, target: bytearray, value: Any, dialect: Dialect) -> None:
+        for field in self._present(dialect):
+            field.kind.append(target, getattr(value, field.name), dialect)
+        if dialect.flexible:
+            self._append_tagged(target, value, dialect)
 
-    def take(self, source: Source, version: int, flexible: bool) -> Any:
-        values = {field.name: field.kind.take(source, version, flexible) for field in self._present(version)}
-        if flexible:
-            values |= self._take_tagged(source, version)
+    def take(self, source: Source, dialect: Dialect) -> Any:
+        values = {field.name: field.kind.take(source, dialect) for field in self._present(dialect)}
+        if dialect.flexible:
+            values |= self._take_tagged(source, dialect)
         return self.make(**values)
 
-    def _present(self, version: int) -> list[Field]:
-        return [field for field in self.fields if field.tag is None and field.since <= version <= field.until]
+    def _present(self, dialect: Dialect) -> list[Field]:
+        return [field for field in self.fields if field.tag is None and field.since <= dialect.version <= field.until]
 
-    def _append_tagged(self, target: bytearray, value: Any, version: int) -> None:
+    def _append_tagged(self, target: bytearray, value: Any, dialect: Dialect) -> None:
         tagged = [field for field in self.fields if field.tag is not None and getattr(value, field.name) is not None]
         append_unsigned_varint(target, len(tagged))
         for field in tagged:
             # A nullable structure says 1 before its fields when it is there.
             body = bytearray(b"\x01")
-            field.kind.append(body, getattr(value, field.name), version, True)
+            field.kind.append(body, getattr(value, field.name), dialect)
             append_unsigned_varint(target, field.tag or 0)
             append_unsigned_varint(target, len(body))
             target += body
 
-    def _take_tagged(self, source: Source, version: int) -> dict[str, Any]:
+    def _take_tagged(self, source: Source, dialect: Dialect) -> dict[str, Any]:
         by_tag = {field.tag: field for field in self.fields if field.tag is not None}
         found = {}
         for _ in range(source.take_unsigned_varint()):
             tag = source.take_unsigned_varint()
             body = Source(source.take(source.take_unsigned_varint()))
             if tag in by_tag and body.take(1) == b"\x01":
-                found[by_tag[tag].name] = by_tag[tag].kind.take(body, version, True)
+                found[by_tag[tag].name] = by_tag[tag].kind.take(body, dialect)
         return found

@@ -52,9 +52,7 @@ class GroupSettings(PropertySettings):
             raise BadSetting("group.consumer.heartbeat.interval.ms is not below group.consumer.session.timeout.ms")
 
     def _check_within_bounds(self, name: str) -> None:
-        low, value, high = (
-            getattr(self, f"group_consumer_{bound}{name}_ms") for bound in ("min_", "", "max_")
-        )
+        low, value, high = (getattr(self, f"group_consumer_{bound}{name}_ms") for bound in ("min_", "", "max_"))
         if not low <= value <= high:
             setting_name = f"group.consumer.{name.replace('_', '.')}.ms"
             raise BadSetting(f"{setting_name}={value} is not within its own minimum {low} and maximum {high}")
@@ -68,9 +66,7 @@ class OffsetsTopicSettings(PropertySettings):
     offsets_topic_replication_factor: int = setting(
         3, "offsets.topic.replication.factor", at_least=1, at_most=2**15 - 1
     )
-    offsets_topic_segment_bytes: int = setting(
-        100 * 2**20, "offsets.topic.segment.bytes", at_least=1, at_most=INT_MAX
-    )
+    offsets_topic_segment_bytes: int = setting(100 * 2**20, "offsets.topic.segment.bytes", at_least=1, at_most=INT_MAX)
 
 
 def coordinator_partition(group: str, partitions: int) -> int:
