@@ -54,9 +54,7 @@ class Shell:
         self.shard.apply(record, offset, entry.producer_id)
 
     def set_topics(self, **partitions: int) -> None:
-        self.topics = {
-            name: Topic(UUID(int=self._topic_number(name)), count) for name, count in partitions.items()
-        }
+        self.topics = {name: Topic(UUID(int=self._topic_number(name)), count) for name, count in partitions.items()}
         self.shard.topics_changed(dict(self.topics))
 
     def _topic_number(self, name: str) -> int:

@@ -9,7 +9,6 @@ import os
 from pathlib import Path
 
 import pytest
-
 from tests.groups.transcript import replayed
 
 SCENARIOS = sorted((Path(__file__).parent.parent / "scenarios" / "groups").glob("*.txt"))

@@ -13,12 +13,13 @@ from collections import Counter
 from collections.abc import Callable
 from uuid import UUID
 
+from tests.groups.shell import Shell
+
 from strandline.groups import commands
 from strandline.groups.commands import Command, JoinProtocol, LeavingMember, OffsetToCommit, OwnedPartitions
 from strandline.groups.settings import GroupSettings
 from strandline.model.failures import ErrorCode
 from strandline.model.partitions import TopicPartition
-from tests.groups.shell import Shell
 
 Words = dict[str, str]
 

@@ -102,9 +102,6 @@ class ClassicGroup:
 
     # Membership
 
-    def has(self, member_id: str) -> bool:
-        return member_id in self.members
-
     def add(self, member: ClassicMember, protocol_type: str) -> None:
         if not self.members:
             self.protocol_type = protocol_type

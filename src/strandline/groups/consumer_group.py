@@ -40,6 +40,7 @@ NO_EPOCH = -1
 class ConsumerGroup:
     __slots__ = (
         "assignment_epoch",
+        "empty_since_ms",
         "epoch",
         "group_id",
         "members",
@@ -62,7 +63,10 @@ class ConsumerGroup:
         self.topics: tuple[TopicMetadata, ...] = ()  # those subscribed to, by name, as the last target saw them
         # Who has each partition, or has not given it up yet. Nobody else is given it.
         self.owners: dict[IdPartition, str] = {}
-        self.topics_version = NO_EPOCH  # of the cluster's topics when they were last compared; not stored
+        # Not stored: the version of the cluster's topics when they were last compared, and since when, as far as this
+        # coordinator knows, there has been no member.
+        self.topics_version = NO_EPOCH
+        self.empty_since_ms: int | None = None
 
     def copy(self) -> Self:
         twin = type(self)(self.group_id)
@@ -70,6 +74,7 @@ class ConsumerGroup:
         twin.members, twin.static_members = dict(self.members), dict(self.static_members)
         twin.target, twin.owners = dict(self.target), dict(self.owners)
         twin.topics, twin.topics_version = self.topics, self.topics_version
+        twin.empty_since_ms = self.empty_since_ms
         return twin
 
     def apply(self, record: GroupRecord) -> None:
@@ -207,4 +212,7 @@ class ConsumerGroup:
         return any(topic in member.subscribed_topic_names for member in self.members.values())
 
     def retention_start_ms(self, commit_timestamp_ms: int) -> int:
-        return commit_timestamp_ms
+        """Kafka counts from the commit alone, and can drop the offsets of a quiet topic while its reader restarts."""
+        if self.members or self.empty_since_ms is None:
+            return commit_timestamp_ms
+        return max(commit_timestamp_ms, self.empty_since_ms)

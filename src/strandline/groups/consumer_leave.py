@@ -46,6 +46,8 @@ def put_out(state: CoordinatorState, draft: Draft, group: ConsumerGroup, member_
     """What it had is free at once. The next heartbeat of anybody computes the new target."""
     changes = ConsumerGroupChanges(group, draft)
     changes.remove_member(member_id)
+    if changes.group.is_empty:
+        group.empty_since_ms = draft.now_ms
     changes.raise_epoch(state, subscriptions_changed=True)
 
 
@@ -63,6 +65,8 @@ def consumer_timer_fired(state: CoordinatorState, draft: Draft, group: ConsumerG
 
 def load_consumer_group(state: CoordinatorState, draft: Draft, group: ConsumerGroup) -> None:
     """Every member has a whole session to find its new coordinator, and its whole time to give up partitions."""
+    if group.is_empty:
+        group.empty_since_ms = draft.now_ms
     for member_id, member in group.members.items():
         draft.set_timer(session_timer(group.group_id, member_id), state.settings.group_consumer_session_timeout_ms)
         if member.state is MemberState.UNREVOKED_PARTITIONS:
