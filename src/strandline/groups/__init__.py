@@ -1,0 +1,1 @@
+"""The group coordinator, pure: commands in, decisions out; no clock, no IO, no chance. Start with `shard`."""

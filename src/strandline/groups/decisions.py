@@ -1,0 +1,102 @@
+"""What comes out of the coordinator: one `Decision` for each command and each timer that fires.
+
+The shell does with a decision, in this order and without a pause:
+
+1. append the records to the group's partition of `__consumer_offsets`, all in one batch, and give each to
+   `GroupShard.apply`. If it could not append them, it goes on with what `GroupShard.not_appended` makes of it.
+2. set the timers: there is one for each key, a new one replaces the old, and one without a time cancels it. When one
+   is due, call `GroupShard.timer_fired`.
+3. send the replies once **everything appended so far is committed**, these records and all before them. So nobody is
+   told what a new leader might not know, and a read waits for the writes it may have seen.
+
+A request that must wait for others (JoinGroup, SyncGroup) has a ticket instead of a reply, until a later decision
+releases it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import Enum
+from typing import NamedTuple, NewType
+
+from strandline.groups.records import GroupRecord
+from strandline.groups.replies import JoinGroupReply, Reply, SyncGroupReply
+from strandline.groups.text import OneLine
+from strandline.model.failures import ErrorCode
+
+Ticket = NewType("Ticket", int)
+ReleasedReply = JoinGroupReply | SyncGroupReply
+
+
+class TimerKind(Enum):
+    SESSION = "session"  # a member is silent
+    JOIN = "join"  # members of a classic group do not join
+    SYNC = "sync"  # members of a classic group do not sync
+    REVOCATION = "revocation"  # a member of a consumer group does not give up its partitions
+    EXPIRY = "expiry"  # time to look for expired offsets
+
+
+class TimerKey(NamedTuple):
+    kind: TimerKind
+    group: str = ""
+    member_id: str = ""
+
+    def __str__(self) -> str:
+        return "/".join(part for part in (self.kind.value, self.group, self.member_id) if part)
+
+
+EXPIRY_TIMER = TimerKey(TimerKind.EXPIRY)
+
+
+class Timer(NamedTuple):
+    key: TimerKey
+    at_ms: int | None  # None: cancelled
+
+    def __str__(self) -> str:
+        return f"timer {self.key} {'off' if self.at_ms is None else f'at {self.at_ms}'}"
+
+
+class Released(NamedTuple):
+    ticket: Ticket
+    reply: ReleasedReply
+
+    def __str__(self) -> str:
+        return f"release #{self.ticket} {self.reply}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Decision(OneLine):
+    records: tuple[GroupRecord, ...] = ()
+    reply: Reply | None = None
+    ticket: Ticket | None = None  # of the request, where it has no reply yet
+    released: tuple[Released, ...] = ()
+    timers: tuple[Timer, ...] = ()
+
+    def lines(self) -> Iterator[str]:
+        """In the order the shell goes through them, one line each."""
+        yield from (f"append {record}" for record in self.records)
+        yield from map(str, self.timers)
+        if self.reply is not None:
+            yield f"reply {self.reply}"
+        if self.ticket is not None:
+            yield f"parked #{self.ticket}"
+        yield from map(str, self.released)
+
+
+TOO_LARGE = {ErrorCode.MESSAGE_TOO_LARGE, ErrorCode.RECORD_LIST_TOO_LARGE, ErrorCode.INVALID_FETCH_SIZE}
+CLIENT_ERRORS = {
+    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: ErrorCode.COORDINATOR_NOT_AVAILABLE,
+    ErrorCode.NOT_ENOUGH_REPLICAS: ErrorCode.COORDINATOR_NOT_AVAILABLE,
+    ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND: ErrorCode.COORDINATOR_NOT_AVAILABLE,
+    ErrorCode.REQUEST_TIMED_OUT: ErrorCode.COORDINATOR_NOT_AVAILABLE,
+    ErrorCode.NOT_LEADER_OR_FOLLOWER: ErrorCode.NOT_COORDINATOR,
+    ErrorCode.KAFKA_STORAGE_ERROR: ErrorCode.NOT_COORDINATOR,
+}
+
+
+def client_error(append_error: ErrorCode, *, is_commit: bool) -> ErrorCode:
+    """What a client hears when the coordinator's own write failed: it must not take it for its own topic's error."""
+    if append_error in TOO_LARGE:
+        return ErrorCode.INVALID_COMMIT_OFFSET_SIZE if is_commit else ErrorCode.UNKNOWN_SERVER_ERROR
+    return CLIENT_ERRORS.get(append_error, append_error)
