@@ -11,6 +11,8 @@ from pathlib import Path
 import pytest
 from click.testing import Result
 
+from strandline.cli.dump_batches import java_text
+
 RunTool = Callable[..., Result]
 
 
@@ -215,3 +217,16 @@ def test_a_snapshot_of_kraft_is_a_file_of_batches(tool: RunTool, logs: list[Path
     shutil.copy(logs[0], snapshot)
     assert "Snapshot end offset: 50, epoch: 3\nbaseOffset: 0 " in tool("dump", snapshot).stdout
     assert tool("check", snapshot).exit_code == 0
+
+
+@pytest.mark.parametrize(
+    ("data", "shown"),
+    [
+        (b"\xed\xa0\x80", "\ufffd"),  # a surrogate
+        (b"\xed\xbf\xbf\xed\xa0A", "\ufffd\ufffdA"),  # the second one is cut short
+        (b"\xed\x9f\xbf\xee\x80\x80", "\ud7ff\ue000"),  # its neighbours are characters
+        (b"\xe1\x80\xff\xf0\x90\x80", "\ufffd\ufffd\ufffd"),
+    ],
+)
+def test_bytes_that_are_no_text_are_shown_as_java_shows_them(data: bytes, shown: str) -> None:
+    assert java_text(data) == shown

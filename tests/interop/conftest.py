@@ -13,7 +13,8 @@ def referee(series: str) -> Kafka:
     try:
         return fetch(series)
     except RefereeMissing as missing:
-        pytest.fail(str(missing), pytrace=False)
+        sentence = str(missing)
+    pytest.fail(sentence, pytrace=False)
 
 
 @pytest.fixture(scope="session", params=SERIES)

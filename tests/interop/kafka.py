@@ -14,6 +14,7 @@ import os
 import re
 import shutil
 import subprocess
+import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -49,7 +50,10 @@ class Kafka:
     def command(
         self, program: str, *arguments: str, heap_mb: int = TOOL_HEAP_MB, log_level: str = "ERROR"
     ) -> list[str]:
-        """`program` is a class name, or the path of a single-file Java program."""
+        """`program` is a class name, or the path of a single-file Java program, which is compiled once."""
+        path = f"{self.jars}/*"
+        if program.endswith(".java"):
+            path, program = f"{path}{os.pathsep}{self._compiled(Path(program))}", Path(program).stem
         return [
             "java",
             f"-Xmx{heap_mb}m",
@@ -59,10 +63,21 @@ class Kafka:
             f"-Dlog4j.configuration=file:{HERE / 'log4j.properties'}",
             f"-Dlog4j2.configurationFile={HERE / 'log4j2.properties'}",
             "-cp",
-            f"{self.jars}/*",
+            path,
             program,
             *arguments,
         ]
+
+    def _compiled(self, source: Path) -> Path:
+        """The folder with its classes; a change of the source makes another one."""
+        digest = hashlib.sha256(source.read_bytes()).hexdigest()[:16]
+        classes = self.jars.parent / "classes" / f"{source.stem}-{digest}"
+        if not classes.exists():
+            classes.parent.mkdir(exist_ok=True)
+            unfinished = tempfile.mkdtemp(dir=classes.parent)
+            subprocess.run(["javac", "-cp", f"{self.jars}/*", "-d", unfinished, str(source)], check=True)
+            os.rename(unfinished, classes)
+        return classes
 
     def run(self, program: str, *arguments: str, stdin: str = "", folder: Path | None = None) -> ToolResult:
         done = subprocess.run(

@@ -228,6 +228,8 @@ def write_table(writer: Writer, turn: int) -> None:
     # All that its producer wrote is overwritten at once, so that an empty batch must keep its sequence.
     writer.append([(b"shared", b"soon gone")] * 2, producer=(200 + turn, 0, 0), codec=Codec.SNAPPY)
     writer.append([(b"shared", b"since turn %d" % turn), (b"deleted-%d" % turn, b"not yet")])
+    # No text: Java and Python do not show the same for a surrogate, or for part of one, unless told.
+    writer.append([(b"\xed\xa0\x80 \xed\xbf \xe1\x80\xff", b"\xed\xa0")])
     # Of one transaction a record stays in every turn, the others are wholly overwritten, or aborted.
     writer.append([(b"a-%d" % turn, b"stays"), (b"a", b"kept")], producer=(7, 1, 2 * turn), is_transactional=True)
     writer.end_transaction(7, 1, is_commit=True)

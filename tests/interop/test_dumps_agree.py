@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from tests.golden.dump_text import complaints_in
 from tests.interop.dumps import check_dumps_agree, check_praised, check_sound, partitions_of, strandline_log
 from tests.interop.kafka import Kafka
 from tests.interop.lives import Life
@@ -34,12 +35,11 @@ def test_every_partition(kafka: Kafka, life: Life) -> None:
     """Those of the topics, of the offsets and transactions, and KRaft's own log."""
     partitions = partitions_of(life.data)
     assert {"orders-0", "payments-0", "accounts-0", "clicks-0", "stream-0", "__transaction_state-0"} <= set(partitions)
-    dumps = [check_dumps_agree(kafka, life.data, each) for each in partitions]
+    dump = check_dumps_agree(kafka, life.data, *partitions)
     if not life.is_killed:  # Kafka takes the zeros that it then leaves in an index for entries, and objects
-        for dump in dumps:
-            check_praised(dump)
+        check_praised(dump)
     for telling in WRITTEN:
-        assert any(telling in dump.stdout for dump in dumps), telling
+        assert telling in dump.stdout, telling
     kinds = {path.suffix for path in (life.data / "payments-0").iterdir() if path.stat().st_size}
     assert kinds > {".log", ".index", ".timeindex", ".txnindex", ".snapshot"}
     assert min(len(list((life.data / each).glob("*.log"))) for each in ("orders-0", "payments-0", "accounts-0")) > 1
@@ -81,9 +81,8 @@ def change(path: Path, position: int) -> None:
 def test_damage(kafka: Kafka, lives: dict[str, Life], tmp_path: Path, spoil: Callable[[Path], None]) -> None:
     """Both tools say the same of a damaged file, and our check says that there is a fault."""
     shutil.copytree(lives["stopped"].data / "orders-0", tmp_path / "orders-0")
-    sound = check_dumps_agree(kafka, tmp_path, "orders-0")
     spoil(tmp_path / "orders-0")
     damaged = check_dumps_agree(kafka, tmp_path, "orders-0")
     checked = strandline_log(tmp_path, "check", "orders-0")
-    assert damaged != sound
+    assert "isvalid: false" in damaged.stdout or "invalid bytes" in damaged.stdout or complaints_in(damaged.stderr)
     assert (checked.exit_code, checked.stdout.count("orders-0/")) == (1, 1), checked.output

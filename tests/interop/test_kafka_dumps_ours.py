@@ -8,6 +8,7 @@ from uuid import uuid4
 
 import pytest
 from tests.golden.dump_text import records_in
+from tests.interop.dumps import check_dumps_agree, check_praised, check_sound
 from tests.interop.kafka import Kafka, ToolResult
 from tests.interop.ours import TOPICS, Writer, strandline, write_topics
 
@@ -49,6 +50,12 @@ def test_every_record(kafka: Kafka, data: Path, written: dict[str, Writer], topi
         (each.offset, each.timestamp, each.key, each.value, tuple(name for name, _ in each.headers))
         for each in written[topic].records
     ]
+
+
+@pytest.mark.usefixtures("written")
+def test_our_own_dump_says_the_same(kafka: Kafka, data: Path) -> None:
+    check_praised(check_dumps_agree(kafka, data, *(f"{topic}-0" for topic in TOPICS)))
+    check_sound(data)
 
 
 @pytest.mark.usefixtures("written")

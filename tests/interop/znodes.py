@@ -21,7 +21,8 @@ def register_directory(kafka: Kafka, address: str, data: Path) -> None:
     commands += [_create("/brokers"), _create("/brokers/topics")]
     for folder in sorted(data.glob("*-0/")):
         commands += _topic(folder.name.removesuffix("-0"), folder)
-    done = kafka.run("org.apache.zookeeper.ZooKeeperMain", "-server", address, stdin="\n".join([*commands, "quit", ""]))
+    arguments = ("-server", address, "-timeout", "30000", "-waitforconnection")
+    done = kafka.run("org.apache.zookeeper.ZooKeeperMain", *arguments, stdin="\n".join([*commands, "quit", ""]))
     assert done.stderr.count("Created /") == len(commands), done.stdout + done.stderr
 
 

@@ -7,6 +7,7 @@ the fields have the same names, and there are a few more.
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -24,6 +25,7 @@ from strandline.records.compression import Codec
 from strandline.records.legacy import read_checked_records, read_message
 from strandline.records.record import Record, read_records
 
+SURROGATE = re.compile(rb"\xed[\xa0-\xbf][\x80-\xbf]?")
 CODEC_NAMES = {int(codec): codec.name.lower() for codec in Codec}
 
 
@@ -154,9 +156,9 @@ class DumpedBatch:
             return f"{line} {control_text(key, value)}"
         if prints_data:
             if key is not None:
-                line += f" key: {key.decode(errors='replace')}"
+                line += f" key: {java_text(key)}"
             if value is not None:
-                line += f" payload: {value.decode(errors='replace')}"
+                line += f" payload: {java_text(value)}"
         return line
 
     def record_fields(self, dumped: DumpedRecord, prints_data: bool) -> dict[str, Any]:
@@ -277,6 +279,11 @@ def java(value: bool) -> str:
     return "true" if value else "false"
 
 
+def java_text(data: bytes) -> str:
+    """Java shows one replacement character for a surrogate, whole or cut short; Python one for each of its bytes."""
+    return SURROGATE.sub(b"\xff", data).decode(errors="replace")
+
+
 def java_optional(value: int | None) -> str:
     return "OptionalLong.empty" if value is None else f"OptionalLong[{value}]"
 
@@ -287,4 +294,4 @@ def _size(data: bytes | None) -> int:
 
 def _shown(header_key: str) -> str:
     """A header's key that is not UTF-8 comes with surrogate escapes; Java shows replacement characters."""
-    return header_key.encode("utf-8", "surrogateescape").decode(errors="replace")
+    return java_text(header_key.encode("utf-8", "surrogateescape"))
