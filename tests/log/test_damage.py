@@ -290,3 +290,27 @@ def test_a_damaged_derived_file_is_found_and_made_again(name: str, recovery_poin
         except BaseException as error:
             error.add_note(f"{name} {what}, {findings}")
             raise
+
+
+def test_rot_after_a_clean_stop_does_not_take_what_is_behind_it() -> None:
+    """All was synced: the walk that the end of the log calls for keeps the bad batch, as recovery does."""
+    disk = SimulatedDisk()
+    log = write_sample(disk)
+    log.close(now_ms=0)
+    end, active = log.log_end_offset, log.segments.active
+    path = active.path(".log")
+    disk.flip_bit(path, 0, 7)  # the base offset of the first batch, which no CRC covers
+    for kind in (".index", ".timeindex"):
+        disk.remove(active.path(kind))
+    reopened = open_sample(disk, is_clean=True, recovery_point=end)
+    assert reopened.log_end_offset == end
+    assert reopened.segments.active.size_bytes == disk.size(path) > 0
+
+
+def test_a_recovery_point_beyond_reason_does_not_keep_a_log_with_rot_from_opening() -> None:
+    disk = SimulatedDisk()
+    log = write_sample(disk)
+    active = log.segments.active
+    disk = disk.kill()
+    disk.flip_bit(active.path(".log"), active.size_bytes - 1, 0)
+    assert open_sample(disk, recovery_point=2**63 - 1).log_end_offset > active.base_offset

@@ -11,12 +11,13 @@ from crc32c import crc32c
 from hypothesis import given
 from hypothesis import strategies as st
 
-from strandline.log.filesystem import RealFileSystem, read_whole
+from strandline.log.filesystem import RealFileSystem, read_whole, replace_durably
 from strandline.log.producer_entry import CachedBatch, ProducerEntry
-from strandline.log.producer_snapshots import ProducerSnapshots, decode_snapshot, encode_snapshot
+from strandline.log.producer_snapshots import ProducerSnapshots, decode_snapshot, encode_snapshot, snapshot_name
 from strandline.log.producer_state import ProducerState
 from strandline.model.failures import CorruptData
 from strandline.records.batch import TRANSACTIONAL, BatchHead
+from strandline.simulation.disk import SimulatedDisk
 
 LONG_MAX = 2**63 - 1
 
@@ -255,3 +256,20 @@ def replay(state: ProducerState, batches: list[tuple[int, int, bool]], first_seq
 
 def last_known(entry: ProducerEntry) -> tuple[object, ...]:
     return entry.last_batch, entry.last_timestamp, entry.current_transaction_first_offset
+
+
+@pytest.mark.parametrize("first_offsets", [(10,), (3, 3)], ids=["beyond the snapshot", "two at once"])
+def test_a_snapshot_of_impossible_transactions_is_damaged_though_its_crc_holds(
+    first_offsets: tuple[int, ...],
+) -> None:
+    disk = SimulatedDisk()
+    disk.make_directories("/orders-0")
+    stored = [
+        ProducerEntry(producer_id, 0, current_transaction_first_offset=first_offset)
+        for producer_id, first_offset in enumerate(first_offsets)
+    ]
+    replace_durably(disk, f"/orders-0/{snapshot_name(10)}", encode_snapshot(stored))
+    state = ProducerState()
+    snapshots = ProducerSnapshots(disk, "/orders-0")
+    snapshots.load_latest(state, log_start_offset=0, at_or_below=10, now_ms=0, expiration_ms=1)
+    assert (len(state), snapshots.offsets()) == (0, [])

@@ -109,6 +109,14 @@ def _decode_entry(
     )
 
 
+def _check_lies_below(offset: int, entries: Iterable[ProducerEntry]) -> None:
+    """A CRC can hold over anything: transactions that begin later, or two at once, would end the replay."""
+    starts = [entry.current_transaction_first_offset for entry in entries]
+    first_offsets = [start for start in starts if start is not None]
+    if len(set(first_offsets)) < len(first_offsets) or max(first_offsets, default=-1) >= offset:
+        raise CorruptData(f"a producer snapshot at offset {offset} has transactions that begin elsewhere")
+
+
 class ProducerSnapshots:
     """The snapshot files of one partition's folder. Nothing is remembered here: the folder is the truth."""
 
@@ -152,6 +160,7 @@ class ProducerSnapshots:
             if log_start_offset <= offset <= at_or_below:
                 try:
                     entries = decode_snapshot(read_whole(self._filesystem, self._path(offset)))
+                    _check_lies_below(offset, entries)
                 except CorruptData:
                     self.remove(offset)
                 else:

@@ -65,7 +65,7 @@ def open_log(
     opening.load_epochs()
     if not is_clean:
         opening.recover(recovery_point)
-    log_end_offset = opening.settle_end(recovery_point if is_clean else None)
+    log_end_offset = opening.settle_end(recovery_point, is_clean=is_clean)
     opening.settle_start(log_end_offset)
     opening.settle_epochs(log_end_offset)
     opening.settle_producers(log_end_offset)
@@ -220,12 +220,12 @@ class _Opening:
             segment.remove_files()
             self.filesystem.sync_directory(self.directory)
 
-    def settle_end(self, promised_end: int | None) -> int:
-        """`promised_end` is what a clean stop wrote down as the end of the log."""
-        log_end_offset = self._end_of(self.segments.active)
+    def settle_end(self, recovery_point: int, *, is_clean: bool) -> int:
+        """After a clean stop the recovery point is the end of the log."""
+        log_end_offset = self._end_of(self.segments.active, recovery_point)
         if log_end_offset >= self.log_start_offset:
             return log_end_offset
-        if promised_end is not None and promised_end <= log_end_offset:
+        if is_clean and recovery_point <= log_end_offset:
             self.findings.append(f"the log is whole and ends at {log_end_offset}: no start at {self.log_start_offset}")
             self.log_start_offset = 0
             return log_end_offset
@@ -239,7 +239,7 @@ class _Opening:
         self.segments = Segments([self._fresh(self.log_start_offset)])
         return self.log_start_offset
 
-    def _end_of(self, segment: Segment) -> int:
+    def _end_of(self, segment: Segment, recovery_point: int) -> int:
         try:
             next_offset, position = segment.end()
             if position == segment.size_bytes:
@@ -248,7 +248,7 @@ class _Opening:
             pass
         # A clean stop promised good bytes. Believe the bytes, not the promise.
         self._rebuild_producers(segment.base_offset)
-        walk = self._walk(segment, segment.base_offset, None)
+        walk = self._walk(segment, max(recovery_point, segment.base_offset), None)
         walk.cut()
         if walk.fault is None:
             self.findings.append(f"{segment}: its index was rebuilt")

@@ -48,7 +48,8 @@ def mend_batch(file: File, position: int, end: int, offsets: range, synced_offse
         if batch[MAGIC_POSITION] < MAGIC_V2:
             return following  # an old message, which has its fields elsewhere
         head = sound_batch_at(file, following, end, later)
-        delta = (synced_offset if head is None else head.base_offset) - offsets.start - 1
+        next_offset = min(synced_offset, offsets.stop) if head is None else head.base_offset
+        delta = next_offset - offsets.start - 1
         file.write(position + LAST_OFFSET_DELTA_POSITION, LAST_OFFSET_DELTA.pack(delta))
     file.write(position, OFFSET_AND_LENGTH.pack(offsets.start, following - position - LENGTH_END))
     file.write(position + MAGIC_POSITION, bytes([MAGIC_V2]))
