@@ -19,7 +19,7 @@ check: $(READY)                  ## style, types, architecture
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
 	@$(BIN)/mypy
-	@$(BIN)/lint-imports --no-cache
+	@$(BIN)/lint-imports --no-cache --no-logo
 	@$(BIN)/python -m pytest -q -p no:randomly tests/test_tidy.py
 
 bench: $(READY)                  ## ratios against the raw system calls, measured in the same run

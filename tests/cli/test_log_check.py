@@ -165,6 +165,20 @@ def test_each_kind_of_damage_is_told(tool: RunTool, folder: Path, kind: str) -> 
     assert str(folder) in told[0]
 
 
+def test_bytes_that_never_were_a_batch_are_not_called_cut_short(tool: RunTool, logs: list[Path]) -> None:
+    for content in (b"U" * 5000, b"hello\n"):
+        logs[-1].write_bytes(content)
+        sentence = f"no batch at position 0: the last {len(content)} bytes are none; recovery cuts them off"
+        assert f"{logs[-1]}: position 0: {sentence}\n" in tool("check", logs[-1]).stdout
+    logs[-1].write_bytes(b"U" * 5000)
+    result = tool("check", "--format", "json", logs[-1])
+    *faults, summary = [json.loads(line) for line in result.stdout.splitlines()]
+    assert result.exit_code == 1
+    told = [(fault["position"], fault["sentence"]) for fault in faults if fault["path"].endswith(".log")]
+    assert told == [(0, "no batch at position 0: the last 5000 bytes are none; recovery cuts them off")]
+    assert summary["bytes"] == 5000
+
+
 def test_checkpoints_that_promise_more_than_there_is(tool: RunTool, data: Path) -> None:
     (data / "recovery-point-offset-checkpoint").write_text("0\n1\norders 0 500\n")
     (data / "cleaner-offset-checkpoint").write_text("0\n1\n")

@@ -60,7 +60,15 @@ def test_a_range_of_offsets_jumps_over_the_rest(tool: RunTool, folder: Path) -> 
     assert offsets_of(tool("dump", "--format", "json", "--offsets", "30:37", folder)) == list(range(30, 37))
     assert offsets_of(tool("dump", "--format", "json", "--offsets", "79:", folder)) == [79, 80, 81, 82]
     assert offsets_of(tool("dump", "--format", "json", "--offsets", ":2", folder)) == [0, 1]
-    assert tool("dump", "--offsets", "5-7", folder).exit_code == 2
+    for misuse, sentence in (
+        ("5-7", "is not a range of offsets"),
+        ("10:5", "the second number must be above the first"),
+        ("5:5", "holds no offset"),
+        ("0:9999999999999999999", "goes beyond the last offset there can be"),
+    ):
+        result = tool("dump", "--offsets", misuse, folder)
+        assert result.exit_code == 2
+        assert sentence in " ".join(result.stderr.split())
 
 
 def test_shallow_shows_batches_only_and_no_data_hides_keys_and_values(tool: RunTool, logs: list[Path]) -> None:
@@ -132,17 +140,27 @@ def test_a_flipped_bit_shows_as_an_invalid_batch(tool: RunTool, logs: list[Path]
     assert result.stdout.count("isvalid: false") == 1
 
 
+def test_random_bytes_are_counted_as_kafka_counts_them(tool: RunTool, logs: list[Path]) -> None:
+    logs[0].write_bytes(bytes([0x55]) * 5000)
+    result = tool("dump", logs[0])
+    assert result.exit_code == 1
+    assert result.stdout.splitlines()[-1] == f"Found 5000 invalid bytes at the end of {logs[0].name}"
+
+
 def test_a_batch_cut_short_is_counted_as_kafka_counts_it(tool: RunTool, logs: list[Path]) -> None:
     logs[0].write_bytes(logs[0].read_bytes()[:-10])
-    lines = tool("dump", logs[0]).stdout.splitlines()
+    result = tool("dump", logs[0])
+    assert result.exit_code == 1
+    lines = result.stdout.splitlines()
     assert lines[-1].startswith("Found ")
     assert lines[-1].endswith(f" invalid bytes at the end of {logs[0].name}")
 
 
 def test_garbage_ends_the_dump_with_a_sentence(tool: RunTool, logs: list[Path]) -> None:
     logs[0].write_bytes(logs[0].read_bytes() + bytes(100))
+    for arguments in ((), ("--offsets", "1000:")):
+        assert tool("dump", logs[0], *arguments).exit_code == 1
     result = tool("dump", logs[0])
-    assert result.exit_code == 2
     assert result.stderr.startswith("strandline: ")
     assert "no batch at position" in result.stderr
 

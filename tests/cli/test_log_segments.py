@@ -42,12 +42,22 @@ def test_a_file_stands_for_its_segment_and_a_directory_for_all(tool: RunTool, da
     assert len(rows(tool("segments", "--format", "json", data))) == 3
 
 
+def test_a_partition_without_segments_is_told_as_such(tool: RunTool, tmp_path: Path) -> None:
+    folder = tmp_path / "empty-0"
+    folder.mkdir()
+    (folder / "leader-epoch-checkpoint").write_text("0\n0\n")
+    assert tool("segments", folder).stdout == f"{folder}: no segments\n"
+    assert "there is no segment; a broker would begin an empty log here" in tool("check", folder).stdout
+    assert tool("find", "--offset", "1", folder).exit_code == 2
+    assert "has no segments; there is nothing to clean" in tool("clean", folder).stderr
+
+
 def test_damage_is_a_state_not_a_failure(tool: RunTool, folder: Path, logs: list[Path]) -> None:
     logs[0].write_bytes(logs[0].read_bytes()[:-1])
     logs[1].write_bytes(bytes(100) + logs[1].read_bytes())
     result = tool("segments", folder)
     assert result.exit_code == 0
-    assert "of a batch cut short" in result.stdout
+    assert "bytes are a batch cut short" in result.stdout
     assert "damaged at position 0: no batch at position 0" in result.stdout
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 import os
 import subprocess
 import sys
@@ -17,6 +18,7 @@ from strandline.cli import output, progress
 from strandline.cli.main import LOG_COMMANDS, LazyGroup, cli, log
 from strandline.cli.output import iso_time, size_text, time_and_ms
 
+GOLDEN = Path(__file__).parent.parent / "golden"
 ROOT = Path(__file__).parent.parent.parent
 ENVIRONMENT = os.environ | {"PYTHONPATH": str(ROOT / "src")}
 HEAVY = {"rich", "lz4", "zstandard", "cramjam"}
@@ -83,9 +85,17 @@ def test_the_help_of_the_group_is_that_of_the_commands() -> None:
     assert CliRunner().invoke(cli, ["log", "nonsense"]).exit_code == 2
 
 
-def test_every_command_has_both_formats() -> None:
-    for name in LOG_COMMANDS:
-        assert "--format" in CliRunner().invoke(cli, ["log", name, "--help"]).stdout
+@pytest.mark.parametrize("name", LOG_COMMANDS)
+def test_every_command_has_both_formats(name: str) -> None:
+    arguments = ["log", name, str(GOLDEN / "kraft-3.9" / "accounts-0"), *(["--offset", "30"] if name == "find" else [])]
+    in_text = CliRunner().invoke(cli, arguments)
+    in_json = CliRunner().invoke(cli, [*arguments, "--format", "json"])
+    assert in_text.exit_code == in_json.exit_code == 0
+    rows = [json.loads(line) for line in in_json.stdout.splitlines()]
+    assert rows
+    assert all(isinstance(row, dict) and row for row in rows)
+    with pytest.raises(json.JSONDecodeError):
+        json.loads(in_text.stdout.splitlines()[0])
 
 
 def test_the_tour_ends_well() -> None:

@@ -89,10 +89,10 @@ def make_directory(kafka: Kafka, golden: Path, partitions: Sequence[str]) -> Non
         with kraft_broker(kafka, data, work, QUICK_CLEANER) as broker:
             _workload(kafka, broker, "create", segment_bytes_property(kafka))
             _workload(kafka, broker, "first")
-            _await_cleaning(data)
+            await_cleaning(data, "accounts")
         with kraft_broker(kafka, data, work, QUICK_CLEANER) as broker:
             _workload(kafka, broker, "second")
-            _await_cleaning(data)
+            await_cleaning(data, "accounts")
             _workload(kafka, broker, "open")
         with kraft_broker(kafka, data, work):
             pass
@@ -143,12 +143,12 @@ def _run(kafka: Kafka, program: str, *arguments: str) -> None:
         raise RuntimeError(f"{program} {' '.join(arguments)}: {done.stderr}")
 
 
-def _await_cleaning(data: Path) -> None:
-    """Until the cleaner's checkpoint has reached the active segment of the compacted topic."""
+def await_cleaning(data: Path, topic: str) -> None:
+    """Until the cleaner's checkpoint has reached the active segment of a compacted topic."""
     deadline = time.monotonic() + CLEANING_TIMEOUT_SECONDS
     while time.monotonic() < deadline:
-        active = max(int(log.stem) for log in (data / "accounts-0").glob("*.log"))
-        if f"accounts 0 {active}\n" in (data / "cleaner-offset-checkpoint").read_text():
+        active = max(int(log.stem) for log in (data / f"{topic}-0").glob("*.log"))
+        if f"{topic} 0 {active}\n" in (data / "cleaner-offset-checkpoint").read_text():
             return
         time.sleep(0.1)
     raise RuntimeError("the cleaner did not reach the active segment")

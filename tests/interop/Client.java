@@ -9,6 +9,8 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import org.apache.kafka.clients.admin.Admin;
+import org.apache.kafka.clients.admin.AlterConfigOp;
+import org.apache.kafka.clients.admin.ConfigEntry;
 import org.apache.kafka.clients.admin.NewTopic;
 import org.apache.kafka.clients.consumer.ConsumerRecord;
 import org.apache.kafka.clients.consumer.KafkaConsumer;
@@ -16,6 +18,7 @@ import org.apache.kafka.clients.consumer.OffsetAndTimestamp;
 import org.apache.kafka.clients.producer.KafkaProducer;
 import org.apache.kafka.clients.producer.ProducerRecord;
 import org.apache.kafka.common.TopicPartition;
+import org.apache.kafka.common.config.ConfigResource;
 import org.apache.kafka.common.header.Header;
 import org.apache.kafka.common.serialization.ByteArrayDeserializer;
 import org.apache.kafka.common.serialization.ByteArraySerializer;
@@ -23,8 +26,10 @@ import org.apache.kafka.common.serialization.ByteArraySerializer;
 /**
  * Kafka's own client, for a test that asks a real broker. Answers are JSON, one object to a line; bytes in hexadecimal.
  *
- *     create BOOTSTRAP TOPIC [NAME=VALUE ...]     the topic's id
+ *     create BOOTSTRAP TOPIC,TOPIC... [NAME=VALUE ...]     each topic's id
+ *     configure BOOTSTRAP TOPIC NAME=VALUE ...    changes the topic's settings
  *     produce BOOTSTRAP TOPIC COUNT WORD          COUNT records WORD-0, WORD-1, ...
+ *     stream BOOTSTRAP TOPIC                      records 0, 1, ... without end; "acked N" as each is acknowledged
  *     consume BOOTSTRAP TOPIC,TOPIC... ISOLATION  of each topic where the log begins and ends, then every record
  *     find BOOTSTRAP TOPIC TIMESTAMP              the first offset at or after a time
  */
@@ -36,7 +41,9 @@ public class Client {
         String bootstrap = arguments[1];
         String topic = arguments[2];
         switch (arguments[0]) {
-            case "create" -> create(bootstrap, topic, arguments);
+            case "create" -> create(bootstrap, topic.split(","), settings(arguments));
+            case "configure" -> configure(bootstrap, topic, settings(arguments));
+            case "stream" -> stream(bootstrap, topic);
             case "produce" -> produce(bootstrap, topic, Integer.parseInt(arguments[3]), arguments[4]);
             case "consume" -> consume(bootstrap, topic.split(","), arguments[3]);
             case "find" -> find(bootstrap, new TopicPartition(topic, 0), Long.parseLong(arguments[3]));
@@ -44,16 +51,46 @@ public class Client {
         }
     }
 
-    static void create(String bootstrap, String topic, String[] arguments) throws Exception {
+    static Map<String, String> settings(String[] arguments) {
         Map<String, String> settings = new HashMap<>();
         for (int i = 3; i < arguments.length; i++) {
             String[] pair = arguments[i].split("=", 2);
             settings.put(pair[0], pair[1]);
         }
+        return settings;
+    }
+
+    static void create(String bootstrap, String[] topics, Map<String, String> settings) throws Exception {
         try (Admin admin = Admin.create(Map.of("bootstrap.servers", bootstrap))) {
-            NewTopic request = new NewTopic(topic, Optional.of(1), Optional.of((short) 1)).configs(settings);
-            String topicId = admin.createTopics(List.of(request)).topicId(topic).get().toString();
-            System.out.println(JSON.createObjectNode().put("topic_id", topicId));
+            for (String topic : topics) {
+                NewTopic request = new NewTopic(topic, Optional.of(1), Optional.of((short) 1)).configs(settings);
+                String topicId = admin.createTopics(List.of(request)).topicId(topic).get().toString();
+                System.out.println(JSON.createObjectNode().put("topic", topic).put("topic_id", topicId));
+            }
+        }
+    }
+
+    static void configure(String bootstrap, String topic, Map<String, String> settings) throws Exception {
+        List<AlterConfigOp> changes = settings.entrySet().stream()
+                .map(each -> new ConfigEntry(each.getKey(), each.getValue()))
+                .map(entry -> new AlterConfigOp(entry, AlterConfigOp.OpType.SET)).toList();
+        try (Admin admin = Admin.create(Map.of("bootstrap.servers", bootstrap))) {
+            ConfigResource resource = new ConfigResource(ConfigResource.Type.TOPIC, topic);
+            admin.incrementalAlterConfigs(Map.of(resource, changes)).all().get();
+        }
+    }
+
+    /** Ends when it is killed: the broker goes first. */
+    static void stream(String bootstrap, String topic) throws Exception {
+        Map<String, Object> settings = Map.of("bootstrap.servers", bootstrap, "acks", "all", "compression.type", "lz4");
+        ByteArraySerializer plain = new ByteArraySerializer();
+        KafkaProducer<byte[], byte[]> producer = new KafkaProducer<>(settings, plain, plain);
+        for (int i = 0; ; i++) {
+            int number = i;
+            producer.send(new ProducerRecord<>(topic, 0, bytes("key-" + i % 100), bytes("" + i)), (data, error) -> {
+                if (error == null) System.out.println("acked " + number);
+            });
+            Thread.sleep(1);
         }
     }
 

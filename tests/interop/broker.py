@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tests.interop.kafka import Kafka
-from tests.interop.process import JavaServer
+from tests.interop.process import Child
 
 BROKER_HEAP_MB = 256
 ZOOKEEPER_HEAP_MB = 64
@@ -52,7 +52,7 @@ MENDING = re.compile(
 
 @dataclass(frozen=True)
 class Broker:
-    server: JavaServer
+    server: Child
     bootstrap: str
     data: Path
 
@@ -107,7 +107,7 @@ def zookeeper(kafka: Kafka, data: Path, work: Path) -> Iterator[str]:
         heap_mb=ZOOKEEPER_HEAP_MB,
         log_level="INFO",
     )
-    with JavaServer(command, work / "zookeeper.log", ready_line="binding to port"):
+    with Child(command, work / "zookeeper.log", ready_line="binding to port"):
         yield f"127.0.0.1:{port}"
 
 
@@ -143,7 +143,7 @@ def _write_properties(path: Path, settings: Mapping[str, str]) -> Path:
     return path
 
 
-def _running(kafka: Kafka, properties: Path, log_file: Path) -> JavaServer:
+def _running(kafka: Kafka, properties: Path, log_file: Path) -> Child:
     command = kafka.command("kafka.Kafka", str(properties), heap_mb=BROKER_HEAP_MB, log_level="INFO")
     # KafkaRaftServer or KafkaServer says so, by mode.
-    return JavaServer(command, log_file, ready_line="started (kafka.server.Kafka")
+    return Child(command, log_file, ready_line="started (kafka.server.Kafka")

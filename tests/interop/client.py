@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 from tests.interop.broker import Broker
 from tests.interop.kafka import Kafka
+from tests.interop.process import Child
+
+from strandline.log.partition_metadata import decode_id
 
 PROGRAM = str(Path(__file__).with_name("Client.java"))
 
@@ -36,11 +42,21 @@ class Client:
     kafka: Kafka
     broker: Broker
 
-    def create(self, topic: str, **settings: str) -> str:
-        """The new topic's id. A setting's dots are written as underscores."""
-        given = [f"{name.replace('_', '.')}={value}" for name, value in settings.items()]
-        topic_id: str = self._ask("create", topic, *given)[0]["topic_id"]
-        return topic_id
+    def create(self, *topics: str, settings: Mapping[str, str] | None = None) -> dict[str, UUID]:
+        """The new topics' ids."""
+        created = self._ask("create", ",".join(topics), *_given(settings or {}))
+        return {node["topic"]: decode_id(node["topic_id"]) for node in created}
+
+    def configure(self, topic: str, settings: Mapping[str, str]) -> None:
+        self._ask("configure", topic, *_given(settings))
+
+    @contextmanager
+    def streaming(self, topic: str, log_file: Path, until_acked: int) -> Iterator[None]:
+        """A producer that goes on and on, in a process of its own; begun once so many records are acknowledged."""
+        command = self.kafka.command(PROGRAM, "stream", self.broker.bootstrap, topic)
+        with Child(command, log_file, ready_line=f"acked {until_acked}") as producer:
+            yield
+            producer.kill()
 
     def produce(self, topic: str, count: int, word: str) -> None:
         self._ask("produce", topic, str(count), word)
@@ -62,6 +78,10 @@ class Client:
         done = self.kafka.run(PROGRAM, verb, self.broker.bootstrap, topic, *arguments)
         assert done.exit_code == 0, f"{verb} {topic}: {done.stderr}\n{self.broker.server.log_tail()}"
         return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+def _given(settings: Mapping[str, str]) -> list[str]:
+    return [f"{name}={value}" for name, value in settings.items()]
 
 
 def _record(node: dict[str, Any]) -> ServedRecord:

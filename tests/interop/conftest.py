@@ -1,7 +1,12 @@
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
+from tests.interop.home import Home, copy_home, make_home
 from tests.interop.kafka import SERIES, Kafka, RefereeMissing, fetch
+from tests.interop.lives import Life, live_twice
+from tests.interop.ours import COMPACTED, TOPICS
 
 
 def referee(series: str) -> Kafka:
@@ -18,10 +23,37 @@ def kafka(request: pytest.FixtureRequest) -> Kafka:
 
 
 @pytest.fixture(scope="session")
-def kafka_3() -> Kafka:
-    return referee("3.9")
+def both_kafkas() -> list[Kafka]:
+    return [referee(series) for series in SERIES]
 
 
 @pytest.fixture(scope="session")
-def kafka_4() -> Kafka:
-    return referee("4.3")
+def lived() -> dict[str, dict[str, Life]]:
+    return {}
+
+
+@pytest.fixture
+def lives(kafka: Kafka, lived: dict[str, dict[str, Life]], tmp_path_factory: pytest.TempPathFactory) -> dict[str, Life]:
+    """Lived once for each Kafka, in whatever order the tests come."""
+    if kafka.series not in lived:
+        lived[kafka.series] = live_twice(kafka, tmp_path_factory.mktemp(f"lives-{kafka.series}"))
+    return lived[kafka.series]
+
+
+@pytest.fixture(params=["stopped", "killed"])
+def life(request: pytest.FixtureRequest, lives: dict[str, Life]) -> Life:
+    """What a broker left, by each of its two ends."""
+    return lives[request.param]
+
+
+@pytest.fixture(scope="session")
+def homes() -> dict[str, Home]:
+    return {}
+
+
+@pytest.fixture
+def home(kafka: Kafka, homes: dict[str, Home], tmp_path: Path, tmp_path_factory: pytest.TempPathFactory) -> Home:
+    """Of each Kafka, a data directory for us to fill."""
+    if kafka.series not in homes:
+        homes[kafka.series] = make_home(kafka, tmp_path_factory.mktemp(f"home-{kafka.series}"), (*TOPICS, *COMPACTED))
+    return copy_home(homes[kafka.series], tmp_path / "data")

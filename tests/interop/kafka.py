@@ -68,13 +68,13 @@ class Kafka:
         done = subprocess.run(
             self.command(program, *arguments),
             cwd=folder,
-            input=stdin,
+            input=stdin.encode(),
             capture_output=True,
-            encoding="utf-8",
             timeout=TOOL_TIMEOUT_SECONDS,
             env=os.environ | {"LC_ALL": "C.UTF-8"},
         )
-        return ToolResult(done.returncode, done.stdout, done.stderr)
+        # A value may hold a carriage return, which text mode would not leave alone.
+        return ToolResult(done.returncode, done.stdout.decode(), done.stderr.decode())
 
     def dump_log_segments(self, files: Sequence[Path], *flags: str, folder: Path | None = None) -> ToolResult:
         """`kafka-dump-log`, run in `folder`; the text names the files as they are given here."""

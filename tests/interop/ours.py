@@ -6,7 +6,7 @@ What should be served is kept as it is put in, so that a mistake of our own read
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -14,12 +14,13 @@ from uuid import UUID
 
 from tests.interop.client import ServedRecord
 
+from strandline.log.compaction import Compaction
 from strandline.log.filesystem import RealFileSystem
 from strandline.log.log import Log
 from strandline.log.log_directory import LogDirectory
 from strandline.log.log_writer import Appended
 from strandline.model.partitions import TopicPartition
-from strandline.model.settings import LogSettings
+from strandline.model.settings import CleanerSettings, LogSettings
 from strandline.records.batch import BatchHead, split_batches
 from strandline.records.builder import build_batch
 from strandline.records.compression import Codec
@@ -31,7 +32,14 @@ SMALL = LogSettings(segment_bytes=1500, segment_index_bytes=480, index_interval_
 TOPICS = ("codecs", "payments", "clicks")
 
 
+COMPACTED = ("table", "accounts")
+MINUTE_MS = 60_000
+DELETE_RETENTION_MS = MINUTE_MS
+
+
 def settings_of(topic: str) -> LogSettings:
+    if topic in COMPACTED:
+        return replace(SMALL, cleanup_policy=("compact",), delete_retention_ms=DELETE_RETENTION_MS)
     if topic == "clicks":
         return replace(SMALL, message_timestamp_type="LogAppendTime")
     return replace(SMALL, segment_bytes=10_000) if topic == "codecs" else SMALL
@@ -39,6 +47,43 @@ def settings_of(topic: str) -> LogSettings:
 
 def now_ms() -> int:
     return time.time_ns() // 1_000_000
+
+
+def compact(directory: LogDirectory, log: Log, *, now_ms: int) -> int:
+    """Roll, and clean everything; returns where the active segment begins, which the cleaner's checkpoint now says."""
+    offsets = directory.read_cleaner_offsets()
+    log.roll(now_ms)
+    log.producers.high_watermark_moved(log.log_end_offset)
+    compaction = Compaction.plan(
+        log,
+        CleanerSettings(),
+        first_dirty_offset=offsets.get(log.partition, 0),
+        uncleanable_offset=log.log_end_offset,
+        now_ms=now_ms,
+    )
+    assert compaction is not None
+    compaction.run()
+    cleaned_to = compaction.finish(log, now_ms=now_ms)
+    assert cleaned_to == log.segments.active.base_offset
+    directory.write_cleaner_offsets(offsets | {log.partition: cleaned_to})
+    return cleaned_to
+
+
+def newest_of_each_key(
+    records: list[ServedRecord], *, cleaned_to: int, tombstones_gone_to: int = 0
+) -> list[ServedRecord]:
+    """What compaction leaves of committed records, by its definition."""
+    newest = {record.key: record.offset for record in records if record.offset < cleaned_to}
+    return [
+        record
+        for record in records
+        if record.offset >= cleaned_to
+        or (
+            record.key is not None
+            and newest[record.key] == record.offset
+            and (record.value is not None or record.offset >= tombstones_gone_to)
+        )
+    ]
 
 
 @contextmanager
@@ -66,16 +111,17 @@ class Writer:
 
     def append(
         self,
-        values: list[tuple[bytes | None, bytes | None]],
+        values: Sequence[tuple[bytes | None, bytes | None]],
         *,
         codec: Codec = Codec.NONE,
         headers: tuple[tuple[str, bytes | None], ...] = (),
         producer: tuple[int, int, int] | None = None,
         is_transactional: bool = False,
+        later_ms: int = 0,
     ) -> None:
         """One batch; `producer` is its id, epoch and first sequence."""
         producer_id, producer_epoch, base_sequence = producer or (-1, -1, -1)
-        times = [self.started_ms + len(self.records) + index for index in range(len(values))]
+        times = [self.started_ms + later_ms + len(self.records) + index for index in range(len(values))]
         batch = build_batch(
             [Record(index, times[index], key, value, headers) for index, (key, value) in enumerate(values)],
             codec=codec,
@@ -147,8 +193,7 @@ def write_codecs(writer: Writer) -> None:
         )
         writer.append([(b"no value", None), (None, None), (b"", b"")], codec=codec)
         for sequence in (0, 3, 6):
-            values: list[tuple[bytes | None, bytes | None]] = [(b"once", b"only")] * 3
-            writer.append(values, codec=codec, producer=(1000 + codec, 0, sequence))
+            writer.append([(b"once", b"only")] * 3, codec=codec, producer=(1000 + codec, 0, sequence))
         if codec is not Codec.NONE:
             writer.append([(b"big", b"tide %d;" % index * 2000) for index in range(10)], codec=codec)
 
@@ -172,6 +217,29 @@ def write_clicks(writer: Writer) -> None:
     for turn in range(10):
         writer.append([(b"click-%d" % index, b"in turn %d" % turn) for index in range(6)])
     writer.log.advance_log_start(20, high_watermark=writer.log.log_end_offset)
+
+
+def write_table(writer: Writer, turn: int) -> None:
+    """Work for a cleaner: each turn overwrites the one before, in every codec, and ends with what it has deleted."""
+    for codec in Codec:
+        values = [(b"%s-%d" % (codec.name.encode(), number), b"in turn %d" % turn) for number in range(2 + turn)]
+        first_sequence = sum(range(2, 2 + turn))
+        writer.append(values, codec=codec, producer=(100 + codec, 0, first_sequence), headers=(("by", b"turn"),))
+    # All that its producer wrote is overwritten at once, so that an empty batch must keep its sequence.
+    writer.append([(b"shared", b"soon gone")] * 2, producer=(200 + turn, 0, 0), codec=Codec.SNAPPY)
+    writer.append([(b"shared", b"since turn %d" % turn), (b"deleted-%d" % turn, b"not yet")])
+    # Of one transaction a record stays in every turn, the others are wholly overwritten, or aborted.
+    writer.append([(b"a-%d" % turn, b"stays"), (b"a", b"kept")], producer=(7, 1, 2 * turn), is_transactional=True)
+    writer.end_transaction(7, 1, is_commit=True)
+    writer.append([(b"c", b"until the next turn")], producer=(9, 0, turn), is_transactional=True, codec=Codec.GZIP)
+    writer.end_transaction(9, 0, is_commit=True)
+    writer.aborted.append(writer.log.log_end_offset)
+    # The greatest time of its turn stands in a batch that will have no records.
+    writer.append(
+        [(b"a", b"dropped")], producer=(8, 4, turn), is_transactional=True, codec=Codec.LZ4, later_ms=MINUTE_MS
+    )
+    writer.end_transaction(8, 4, is_commit=False)
+    writer.append([(b"deleted-%d" % turn, None), (b"turn", b"%d" % turn)], codec=Codec.ZSTD)
 
 
 def read_records_of(log: Log) -> list[ServedRecord]:

@@ -1,4 +1,4 @@
-"""A Java server as a child that is always ended; its log goes to a file, a line of which says it is ready."""
+"""A program as a child that is always ended; its log goes to a file, a line of which says it is ready."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import ctypes
 import os
 import signal
 import subprocess
+import sys
 import threading
 from collections.abc import Sequence
 from pathlib import Path
@@ -22,7 +23,7 @@ def _die_with_parent() -> None:
     LIBC.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
-class JavaServer:
+class Child:
     """Started by `with`; leaving the block stops it as `kill` would, and by force if that takes too long."""
 
     def __init__(self, command: Sequence[str], log_file: Path, ready_line: str) -> None:
@@ -41,7 +42,7 @@ class JavaServer:
             encoding="utf-8",
             errors="replace",
             preexec_fn=_die_with_parent,
-            env=os.environ | {"LC_ALL": "C.UTF-8"},
+            env=os.environ | {"LC_ALL": "C.UTF-8", "PYTHONPATH": os.pathsep.join(sys.path)},
         )
         assert self._process.stdout is not None
         self._reader = threading.Thread(target=self._keep_log, args=(self._process.stdout,), daemon=True)

@@ -5,23 +5,16 @@ So a test that compares our dump with those texts, which needs no Java, compares
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 
 import pytest
+from tests.golden.dump_text import without_differences
 from tests.golden.make import DUMP_FLAGS, DUMPED_BATCHES, GOLDEN, as_log, dumped_files
 from tests.interop.kafka import Kafka
 
 pytestmark = pytest.mark.interop
 
 DUMPS = sorted(str(path.relative_to(GOLDEN)) for path in GOLDEN.glob("*/*.dump.txt"))
-
-
-def without_differences(dump: str) -> str:
-    """1 a brace after an old message's checksum, 2 a blank at the end of a producer, 3 how a leader change is told."""
-    dump = re.sub(r"( isValid: \w+ crc: \d+)\}", r"\1", dump)
-    dump = re.sub(r"(?m)^(producerId: .*) $", r"\1", dump)
-    return re.sub(r" (controlType: LEADER_CHANGE\(2\)|LeaderChange: \{.*\})", " leader change", dump)
 
 
 def test_there_are_dumps() -> None:

@@ -1,45 +1,25 @@
-"""A real Kafka broker starts on what we wrote, mends nothing, and serves it to Kafka's own client (SPEC L1, L7, L8).
-
-docs/interop.md says how a broker comes to know of topics that it has not created.
-"""
+"""A real Kafka broker starts on what we wrote, mends nothing, and serves it to Kafka's own client (SPEC L1, L7, L8)."""
 
 from __future__ import annotations
 
-import shutil
-from collections.abc import Iterator
-from contextlib import contextmanager
+import re
+import sys
 from pathlib import Path
-from uuid import uuid4
 
 import pytest
-from tests.interop.broker import (
-    CLUSTER_ID,
-    NODE_ID,
-    Broker,
-    check_believed,
-    format_directory,
-    kraft_broker,
-    zookeeper,
-    zookeeper_broker,
-)
-from tests.interop.client import Client
-from tests.interop.kafka import Kafka
+from tests.interop.broker import MENDING, check_believed
+from tests.interop.client import Client, ServedRecord
+from tests.interop.dumps import check_sound
+from tests.interop.endless_writer import key_of
+from tests.interop.home import Home
 from tests.interop.ours import TOPICS, Writer, now_ms, read_records_of, strandline, write_topics
-from tests.interop.znodes import register_directory
+from tests.interop.process import Child
 
-from strandline.log.meta_properties import META_PROPERTIES, MetaProperties, encode_meta_properties
-from strandline.log.partition_metadata import decode_id
+from strandline.log.clean_shutdown import CLEAN_SHUTDOWN_MARKER
+from strandline.log.partition_metadata import encode_id
 from strandline.model.partitions import TopicPartition
 
 pytestmark = pytest.mark.interop
-
-
-@contextmanager
-def kafka_3_on(kafka: Kafka, data: Path, work: Path) -> Iterator[Broker]:
-    with zookeeper(kafka, work / "zookeeper", work) as address:
-        register_directory(kafka, address, data)
-        with zookeeper_broker(kafka, data, work, address) as broker:
-            yield broker
 
 
 def check_served(client: Client, written: dict[str, Writer]) -> None:
@@ -56,36 +36,53 @@ def check_served(client: Client, written: dict[str, Writer]) -> None:
     assert client.offset_for_time("codecs", middle.timestamp) == (middle.offset, middle.timestamp)
 
 
-def test_kafka_3_on_a_directory_that_is_all_ours(kafka_3: Kafka, tmp_path: Path) -> None:
-    data = tmp_path / "data"
-    with strandline(data) as directory:
-        written = write_topics(directory, {topic: uuid4() for topic in TOPICS})
-        identity = MetaProperties(version=0, node_id=NODE_ID, cluster_id=CLUSTER_ID)
-        (data / META_PROPERTIES).write_bytes(encode_meta_properties(identity))
-    with kafka_3_on(kafka_3, data, tmp_path) as broker:
-        client = Client(kafka_3, broker)
+def test_after_a_clean_stop(home: Home, tmp_path: Path) -> None:
+    with strandline(home.data) as directory:
+        written = write_topics(directory, {topic: home.topic_ids[topic] for topic in TOPICS})
+    with home.broker(tmp_path) as broker:
+        client = Client(home.kafka, broker)
         check_served(client, written)
         check_believed(broker)
         client.produce("codecs", 4, "kafka")
-    check_taken_back(data, written["codecs"])
+    check_taken_back(home.data, written["codecs"])
 
 
-def test_kafka_4_on_folders_that_are_ours(kafka_4: Kafka, tmp_path: Path) -> None:
-    data = tmp_path / "data"
-    format_directory(kafka_4, data, tmp_path)
-    with kraft_broker(kafka_4, data, tmp_path) as broker:
-        client = Client(kafka_4, broker)
-        topic_ids = {topic: decode_id(client.create(topic)) for topic in TOPICS}
-    for topic in TOPICS:
-        shutil.rmtree(data / f"{topic}-0")
-    with strandline(data) as directory:
-        written = write_topics(directory, topic_ids)
-    with kraft_broker(kafka_4, data, tmp_path) as broker:
-        client = Client(kafka_4, broker)
-        check_served(client, written)
-        check_believed(broker)
-        client.produce("codecs", 4, "kafka")
-    check_taken_back(data, written["codecs"])
+def test_after_kill_9(home: Home, tmp_path: Path) -> None:
+    """Killed among appends and compactions: Kafka recovers all that was written, and we open what it made of it."""
+    written = kill_a_writer(home, tmp_path)
+    with home.broker(tmp_path) as broker:
+        served = Client(home.kafka, broker).consume("codecs", "table")
+        errors = [line for line in broker.server.log().splitlines() if "] ERROR " in line and MENDING.search(line)]
+    check_recovered(served["codecs"].records, served["table"].records, written)
+    assert errors == []
+    with strandline(home.data) as directory:
+        assert directory.was_clean
+        assert directory.findings == []
+        for topic, log in served.items():
+            assert read_records_of(directory.logs[TopicPartition(topic, 0)]) == log.records
+    check_sound(home.data)
+
+
+def kill_a_writer(home: Home, work: Path) -> int:
+    """How many records it had written before the last thing that it could say."""
+    topic_ids = [f"{topic}={encode_id(home.topic_ids[topic])}" for topic in ("codecs", "table")]
+    command = [sys.executable, "-m", "tests.interop.endless_writer", str(home.data), *topic_ids]
+    with Child(command, work / "writer.log", ready_line="written 330") as writer:
+        writer.kill()
+    assert not (home.data / CLEAN_SHUTDOWN_MARKER).exists()
+    return int(re.findall(r"written (\d+)\n", writer.log())[-1]) + 1
+
+
+def check_recovered(codecs: list[ServedRecord], table: list[ServedRecord], written: int) -> None:
+    assert [(record.offset, record.value) for record in codecs] == [
+        (number, b"%d" % number) for number in range(len(codecs))
+    ]
+    assert len(codecs) >= written
+    last = table[-1].offset
+    assert written - 1 <= last <= written
+    newest = {record.key: record.value for record in table}
+    assert newest == {key_of(number): b"%d" % number for number in range(last + 1)}
+    assert len(table) < written / 2  # it had been compacted
 
 
 def check_taken_back(data: Path, writer: Writer) -> None:

@@ -36,7 +36,7 @@ from strandline.records.batch import (
     BatchHead,
     batch_crc,
 )
-from strandline.records.builder import build_batch, seal_batch
+from strandline.records.builder import build_batch, encode_records, seal_batch
 from strandline.records.compression import Codec
 from strandline.records.legacy import build_legacy
 from strandline.records.record import Record
@@ -210,6 +210,18 @@ class TestTimestamps:
         assert refused(batch, message_timestamp_type=kind) == ErrorCode.INVALID_TIMESTAMP
 
 
+def sealed(section: bytes | bytearray, base_timestamp: int = NOW) -> bytearray:
+    """Two records, whatever they say of themselves."""
+    return seal_batch(
+        section,
+        base_offset=0,
+        last_offset_delta=1,
+        base_timestamp=base_timestamp,
+        max_timestamp=NOW,
+        record_count=2,
+    )
+
+
 class TestCompactedTopics:
     """A record without a key could never be replaced, nor deleted."""
 
@@ -237,6 +249,18 @@ class TestCompactedTopics:
             record_count=2,
         )
         assert refused(batch, cleanup_policy=("compact",)) == ErrorCode.INVALID_RECORD
+
+    @pytest.mark.parametrize("offsets", [(1, 0), (0, 0), (0, 1000)])
+    def test_offsets_that_a_client_made_up(self, offsets: tuple[int, int]) -> None:
+        section = encode_records([Record(offset, NOW, b"k", b"v") for offset in offsets], 0, NOW)
+        assert refused(sealed(section), cleanup_policy=("compact",)) == ErrorCode.INVALID_RECORD
+
+    @pytest.mark.parametrize(("base_timestamp", "delta"), [(2**63 - 1, 1), (2, 2**63 - 1), (-2, -(2**63) + 1)])
+    def test_timestamps_beyond_64_bits(self, base_timestamp: int, delta: int) -> None:
+        section = encode_records([Record(index, delta, b"k", b"v") for index in range(2)], 0, 0)
+        batch = sealed(section, base_timestamp=base_timestamp)
+        settings: dict[str, Any] = {"message_timestamp_after_max_ms": 2**63 - 1}
+        assert refused(batch, cleanup_policy=("compact",), **settings) == ErrorCode.INVALID_TIMESTAMP
 
     def test_markers_pass(self) -> None:
         assert admitted(marker_of(7, is_commit=True), from_client=False, cleanup_policy=("compact",))

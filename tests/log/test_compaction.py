@@ -12,7 +12,7 @@ from strandline.log.offset_map import short_key
 from strandline.log.segment import Segment
 from strandline.model.settings import CleanerSettings, LogSettings
 from strandline.records import walk
-from strandline.records.builder import build_batch
+from strandline.records.builder import build_batch, encode_records, seal_batch
 from strandline.records.compression import Codec
 from strandline.records.heads import head_of
 from strandline.records.legacy import build_legacy
@@ -218,6 +218,28 @@ def test_any_timestamp_beside_a_tombstone_can_be_cleaned(timestamp: int) -> None
     assert scene.records() == [Record(1, timestamp + 1, b"a", None)]
     scene.roll_and_clean()
     assert scene.records() == [Record(1, timestamp + 1, b"a", None)]
+
+
+@pytest.mark.parametrize("base_timestamp", [2**63 - 1, -(2**63)])
+@pytest.mark.parametrize("value", [b"1", None])
+def test_timestamps_beyond_64_bits_do_not_stop_a_cleaning(base_timestamp: int, value: bytes | None) -> None:
+    """A topic that was not compacted when it came has taken any."""
+    delta = 5 if base_timestamp > 0 else -5
+    records = [Record(index, delta, key, value) for index, key in enumerate((b"a", b"b"))]
+    scene = Scene()
+    scene.replicate(
+        seal_batch(
+            encode_records(records, 0, 0),
+            base_offset=0,
+            last_offset_delta=1,
+            base_timestamp=base_timestamp,
+            max_timestamp=NOW,
+            record_count=2,
+        )
+    )
+    scene.write(("a", "2"))
+    scene.roll_and_clean()
+    assert [(head.base_offset, head.record_count) for head in scene.heads()] == [(0, 1), (2, 1)]
 
 
 # Segments.

@@ -113,6 +113,16 @@ def test_a_log_that_was_cut_amid_what_was_compacted_is_left_alone(offset: int) -
     assert (scene.names(*UNFINISHED), list(scene.batches())) == ([], before)
 
 
+def test_a_log_that_is_cut_while_it_runs_ends_it_and_is_not_called_damaged() -> None:
+    """An unclean election may cut below the high watermark; `CorruptData` would end all cleaning of the log."""
+    scene = two_segments()
+    compaction = planned(scene)
+    scene.log.truncate_to(2, now_ms=NOW)
+    with pytest.raises(CompactionAbandoned):
+        compaction.run()
+    assert scene.names(*UNFINISHED) == []
+
+
 def test_a_bad_batch_is_an_error_and_never_gets_a_good_crc() -> None:
     scene = two_segments()
     position = scene.log.segments.first.size_bytes - 10

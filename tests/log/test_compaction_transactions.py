@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+from struct import Struct
+
 import pytest
-from tests.log.compaction_scenes import DELETE_RETENTION_MS, ONE_KEY, Producer, Scene, map_bytes_for, summary_of
+from tests.log.compaction_scenes import DELETE_RETENTION_MS, NOW, ONE_KEY, Producer, Scene, map_bytes_for, summary_of
 
 from strandline.log.recovery import open_log
 from strandline.model.failures import ErrorCode, Refused
 from strandline.model.settings import CleanerSettings
+from strandline.records.batch import CRC, CRC_POSITION, batch_crc
 from strandline.records.builder import build_batch
-from strandline.records.control import ABORT, COMMIT, KEY, VERSION
+from strandline.records.control import ABORT, COMMIT, KEY, VALUE, VERSION
 from strandline.records.record import Record
+
+BASE_TIMESTAMP = Struct(">q")
+BASE_TIMESTAMP_POSITION = 27
 
 
 def transactional(producer_id: int, epoch: int = 0) -> Producer:
@@ -291,3 +297,20 @@ def test_the_log_opens_with_its_snapshots_as_before() -> None:
         scene.disk, scene.log.directory, scene.log.partition, scene.settings, now_ms=scene.now, is_clean=True
     )
     assert summary_of(log.producers) == before
+
+
+@pytest.mark.parametrize("base_timestamp", [-(2**63), 2**63 - 1])
+def test_a_marker_of_any_time_can_be_cleaned(base_timestamp: int) -> None:
+    """Its record may be as far from the horizon as 64 bits cannot say; the head does not tell."""
+    scene = Scene()
+    value = VALUE.pack(VERSION, 0)
+    batch = build_batch(
+        [Record(0, NOW, KEY.pack(VERSION, COMMIT), value)], producer_id=7, producer_epoch=0, is_control=True
+    )
+    BASE_TIMESTAMP.pack_into(batch, BASE_TIMESTAMP_POSITION, base_timestamp + (5 if base_timestamp < 0 else -5))
+    CRC.pack_into(batch, CRC_POSITION, batch_crc(batch))
+    scene.replicate(batch)
+    scene.write(("a", "1"))
+    forget_producers(scene)  # for the sake of one that is known, its marker would stay
+    scene.roll_and_clean()
+    assert markers(scene) == [0]

@@ -102,6 +102,16 @@ def test_truncate_cuts_or_adds_zeros_and_moves_the_end(place: Place) -> None:
     file.close()
 
 
+def test_a_hole_is_reserved_without_a_change_to_be_seen(place: Place) -> None:
+    file = place.filesystem.open(place.path("a"), create=True)
+    file.truncate(10_000)
+    file.reserve(4096, 4096)
+    assert (file.size(), file.read(0, 10_000)) == (10_000, bytes(10_000))
+    assert raised_by(lambda: file.reserve(0, 0)) == (OSError, errno.EINVAL)
+    file.close()
+    assert raised_by(lambda: file.reserve(0, 1)) == (OSError, errno.EBADF)
+
+
 def test_each_handle_appends_where_it_last_saw_the_end(place: Place) -> None:
     path = place.put("a", b"base")
     first, second = place.filesystem.open(path), place.filesystem.open(path)
@@ -423,3 +433,12 @@ def test_only_a_real_file_has_a_descriptor(tmp_path: Path) -> None:
     file.close()
     with pytest.raises(OSError, match="no descriptor"):
         SimulatedDisk().open("a", create=True).fileno()
+
+
+@pytest.mark.parametrize("writable", [True, False])
+def test_a_pipe_under_the_name_of_a_file_is_an_error_and_not_waited_for(tmp_path: Path, writable: bool) -> None:
+    path = str(tmp_path / "leader-epoch-checkpoint")
+    os.mkfifo(path)
+    with pytest.raises(OSError, match="not a file") as caught:
+        RealFileSystem().open(path, writable=writable)
+    assert caught.value.filename == path

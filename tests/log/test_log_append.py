@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import zlib
 from dataclasses import dataclass
 from pathlib import Path
@@ -34,9 +35,12 @@ from strandline.log.admission import Admission
 from strandline.log.log import Log
 from strandline.log.log_writer import Appended, LogWriter
 from strandline.log.producer_snapshots import decode_snapshot
-from strandline.model.failures import ErrorCode, Refused
+from strandline.model.failures import ErrorCode, Refused, StorageFailed
 from strandline.records.batch import CRC, CRC_POSITION, batch_crc, verify_batch
+from strandline.records.builder import build_batch
 from strandline.records.compression import Codec
+from strandline.records.record import Record
+from strandline.simulation.disk import SimulatedDisk
 from strandline.simulation.simulated_file import SimulatedFile
 
 
@@ -453,3 +457,39 @@ def test_what_most_clients_send_goes_the_short_way() -> None:
         append(log, numbered(5))
     assert long_way.call_count == 0
     assert log.log_end_offset == 10
+
+
+def test_a_full_disk_is_met_before_an_index_entry_is_stored_and_not_by_a_signal() -> None:
+    """A store into a hole of a mapped file on a full disk kills the process; only the log may go down (SPEC L10)."""
+    disk = SimulatedDisk()
+    log = make_log(filesystem=disk, index_interval_bytes=0)
+    append(log, batch_of("a"))
+    disk.fail_next("reserve", errno.ENOSPC, path_contains=".index")
+    with pytest.raises(StorageFailed, match="No space left"):
+        append(log, batch_of("b"))
+    with pytest.raises(StorageFailed, match="offline"):
+        log.read(0, 100)
+    assert [record.value for record in records_in(make_log(filesystem=killed(log)))] == [b"a", b"b"]
+
+
+def test_a_control_batch_that_cannot_be_read_is_refused_and_those_around_it_are_written() -> None:
+    log = make_log()
+    broken = build_batch([Record(0, NOW, b"?", b"")], producer_id=7, producer_epoch=0, is_control=True)
+    outcomes = log.append([batch_of("a"), broken, batch_of("b")], leader_epoch=0, now_ms=NOW, from_client=False)
+    assert [type(outcome) for outcome in outcomes] == [Appended, Refused, Appended]
+    assert [record.value for record in records_in(log)] == [b"a", b"b"]
+
+
+@pytest.mark.parametrize("is_clean", [True, False])
+@pytest.mark.parametrize("size_bytes", [100, 3000, 5000, 16_000])
+def test_the_first_append_after_a_restart_may_be_of_many_batches(size_bytes: int, is_clean: bool) -> None:
+    """The largest timestamp is read from the index when first asked for, and these batches are not in it yet."""
+    log = make_log()
+    append(log, *(sized_batch(size_bytes, timestamp=NOW + index) for index in range(10)))
+    log.close(NOW)
+    log = make_log(filesystem=killed(log), is_clean=is_clean)
+    append(log, *(sized_batch(size_bytes, timestamp=NOW + index) for index in range(10, 20)))
+    assert len(records_in(log)) == 20
+    log = make_log(filesystem=killed(log))
+    assert len(records_in(log)) == 20
+    assert log.find_max_timestamp() == (NOW + 19, 19, 0)

@@ -220,3 +220,15 @@ def test_a_clean_start_opens_only_the_last_segment_and_changes_nothing() -> None
     disk.faults.clear()
     assert files_in(disk, "/data/orders-0") == before
     assert checkpoints.read_offsets(disk, f"/data/{RECOVERY_POINTS}") == {ORDERS: log.log_end_offset}
+
+
+def test_a_log_start_beyond_the_end_of_a_whole_log_is_not_believed(tmp_path: Path) -> None:
+    """After a clean stop nothing can be missing: the checkpoint is damaged, and the log must not go for it."""
+    directory = open_directory(tmp_path)
+    log = directory.create(ORDERS, now_ms=NOW_MS)
+    append(log, STEPS[0])
+    log_end_offset = log.log_end_offset
+    directory.close(now_ms=NOW_MS)
+    (tmp_path / LOG_STARTS).write_bytes(checkpoints.encode_offsets({ORDERS: 1000}))
+    log = open_directory(tmp_path).logs[ORDERS]
+    assert (log.log_start_offset, log.log_end_offset) == (0, log_end_offset)

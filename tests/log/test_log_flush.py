@@ -169,6 +169,20 @@ class TestWorkElsewhere:
         log.flush(NOW)
         assert log.recovery_point == 3
 
+    def test_a_flush_that_ends_before_one_that_began_earlier(self) -> None:
+        """The first was to sync the name of a new segment, and has not yet: the second must not count on it."""
+        log = make_log()
+        append(log, batch_of("a"))
+        log.flush(NOW)
+        log.roll(NOW)
+        append(log, batch_of("b"))
+        log.begin_flush()
+        log.flush(NOW)
+        assert log.recovery_point == 2
+        disk_of(log).sync_directory("/")
+        for name, disk in disk_of(log).crash_states(limit=10):
+            assert len(records_in(make_log(filesystem=disk, recovery_point=2))) == 2, name
+
     def test_begun_anew_meanwhile(self) -> None:
         log = make_log()
         append(log, batch_of("a"), batch_of("b"), batch_of("c"))

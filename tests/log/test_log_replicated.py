@@ -16,6 +16,7 @@ from tests.log.making_logs import (
     batches_in,
     files_of,
     heads_in,
+    killed,
     make_log,
     numbered,
     offsets_read,
@@ -28,7 +29,7 @@ from tests.log.making_logs import (
 
 from strandline.log.log import Log
 from strandline.model.failures import CorruptData, ErrorCode, Refused, StorageFailed
-from strandline.records.batch import NO_TIMESTAMP
+from strandline.records.batch import NO_TIMESTAMP, set_base_offset
 from strandline.records.builder import build_batch
 from strandline.records.compression import Codec
 from strandline.records.legacy import build_legacy
@@ -337,3 +338,58 @@ def test_one_fetch_fills_several_segments() -> None:
     append(leader, *(sized_batch(200) for _ in range(7)))
     log.append_replicated(b"".join(batches_in(leader)), now_ms=NOW)
     assert log.segments.base_offsets == [0, 2, 4, 6]
+
+
+def test_a_batch_that_ends_where_offsets_end_is_refused_and_the_log_goes_on() -> None:
+    """Or the log end would not fit 64 bits: nothing could be appended any more, nor a checkpoint be written."""
+    log = make_log()
+    batch = batch_of("a", "b")
+    set_base_offset(batch, 2**63 - 2)
+    with pytest.raises(CorruptData, match="no such offsets"):
+        log.append_replicated(batch, now_ms=NOW)
+    set_base_offset(batch, 2**63 - 3)
+    assert log.append_replicated(batch, now_ms=NOW) == 2**63 - 1
+
+
+@pytest.mark.parametrize("batch", [batch_of("a", "b"), build_legacy([Record(1, NOW, b"k", b"v")], magic=1)])
+def test_a_batch_below_offset_zero_is_refused_also_where_the_log_is_empty(batch: bytearray) -> None:
+    """An empty log begins where a leader's batch does, if its own start lies inside; there is no place for -1."""
+    log = make_log()
+    before = picture_of(log)
+    set_base_offset(batch, -1)
+    with pytest.raises(CorruptData, match="no such offsets"):
+        log.append_replicated(batch, now_ms=NOW)
+    assert picture_of(log) == before
+
+
+def broken_marker(offset: int, last_offset_delta: int) -> bytearray:
+    """A control batch whose CRC holds and whose record says nothing."""
+    return build_batch(
+        [Record(offset, NOW, b"?", b"")],
+        last_offset=offset + last_offset_delta,
+        producer_id=7,
+        producer_epoch=0,
+        is_control=True,
+    )
+
+
+def test_a_control_batch_that_cannot_be_read_changes_nothing() -> None:
+    """It ends too far away for the active segment, which must not be rolled for a batch that does not come: what comes
+    in its place would lie in a segment named by a higher offset, and be cut after a crash."""
+    log = make_log()
+    log.append_replicated(at(0), now_ms=NOW)
+    before = picture_of(log)
+    with pytest.raises(CorruptData, match="no type"):
+        log.append_replicated(broken_marker(5, 2**31 - 1), now_ms=NOW)
+    assert picture_of(log) == before
+    log.append_replicated(at(1), now_ms=NOW)
+    assert log.log_end_offset == 2
+
+
+def test_a_leap_beyond_31_bits_is_no_loss_after_a_crash() -> None:
+    """A leader that compacted its log may leave such, whatever the policy is now; no lost record can."""
+    log = make_log()
+    log.append_replicated(at(0) + at(2**31 + 5), now_ms=NOW)
+    log.flush(NOW)
+    log = make_log(filesystem=killed(log))
+    assert [record.offset for record in records_in(log)] == [0, 2**31 + 5]

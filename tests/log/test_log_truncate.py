@@ -30,7 +30,7 @@ from tests.log.making_logs import (
 from strandline.log import replay
 from strandline.log.log import Log
 from strandline.log.producer_state import ProducerState
-from strandline.model.failures import ErrorCode, Refused
+from strandline.model.failures import BrokenInvariant, ErrorCode, Refused
 from strandline.records.heads import head_of
 
 SMALL: dict[str, Any] = {"segment_bytes": 450, "index_interval_bytes": 150}
@@ -404,3 +404,13 @@ def test_heads_tell_the_truth_after_a_cut_and_new_leader() -> None:
     append(log, batch_of("other"), leader_epoch=2)
     assert [(head.base_offset, head.leader_epoch) for head in heads_in(log)] == [(0, 1), (1, 2)]
     assert log.epochs.entries() == ((1, 0), (2, 1))
+
+
+def test_there_is_nothing_below_offset_zero_to_truncate_to() -> None:
+    """An undefined offset (-1 in an answer of the leader) must not name a segment."""
+    log = make_log()
+    append(log, batch_of("a"))
+    before = picture_of(log)
+    with pytest.raises(BrokenInvariant, match="not negative"):
+        log.truncate_to(-1, now_ms=NOW)
+    assert picture_of(log) == before

@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from strandline.model.failures import BrokenInvariant, CorruptData
+from strandline.records import legacy
 from strandline.records.batch import split_batches, verify_batch
 from strandline.records.compression import Codec, compress
 from strandline.records.heads import head_of, verified_head_of
@@ -277,6 +278,15 @@ def test_decompression_is_bounded_here_too() -> None:
             read(wrapper, 1000)
     with pytest.raises(CorruptData, match="exceeds the bound"):
         up_convert(wrapper, max_bytes=1000)
+
+
+def test_a_wrapper_of_more_messages_than_memory_should_hold_is_corrupt(monkeypatch: pytest.MonkeyPatch) -> None:
+    wrapper = build_legacy(THREE, magic=1, codec=Codec.GZIP)
+    monkeypatch.setattr(legacy, "INNER_MESSAGES_MAX", 3)
+    assert list(read_records(wrapper)) == THREE
+    monkeypatch.setattr(legacy, "INNER_MESSAGES_MAX", 2)
+    with pytest.raises(CorruptData, match="more than 2 messages"):
+        head_of(wrapper)
 
 
 def test_lz4_in_v0_has_kafkas_wrong_header_checksum() -> None:

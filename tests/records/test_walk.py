@@ -138,6 +138,15 @@ def test_a_hostile_count_is_refused_before_anything_is_allocated(twin: Walk, cou
 
 
 @every_twin
+def test_more_records_than_memory_should_hold_are_refused(twin: Walk) -> None:
+    """Their bytes may be few and compress well; what is told of each record is ten numbers."""
+    smallest = bytes([12, 0, 0, 0, 1, 1, 0])
+    count = walk.RECORDS_MAX + 1
+    with pytest.raises(CorruptData, match="more than"):
+        twin(smallest * count, count)
+
+
+@every_twin
 def test_negative_lengths_are_null_as_in_kafka(twin: Walk) -> None:
     columns = twin(record_of(0, 0, -5, -64, 1, 0, -3), 1)
     assert (columns[walk.KEY_LENGTH], columns[walk.VALUE_LENGTH], columns[walk.HEADER_COUNT]) == (-1, -1, 1)

@@ -183,3 +183,16 @@ def test_a_flipped_bit_is_there_now_and_after_any_crash() -> None:
     disk.open("a").append([b"d"])
     disk.flip_bit("a", 3, 1)
     assert {read_whole(disk.crash(Random(seed)), "a") for seed in range(50)} == {b"acc", b"accf", b"acc\0"}
+
+
+def test_a_reserved_hole_takes_space_once_and_a_full_disk_has_none_for_it() -> None:
+    disk = SimulatedDisk(space_bytes_max=100)
+    file = disk.open("index", create=True)
+    file.truncate(1000)
+    file.reserve(0, 60)
+    file.reserve(20, 40)
+    assert disk.used_bytes == 60
+    with pytest.raises(OSError, match="No space left"):
+        file.reserve(60, 60)
+    file.truncate(0)
+    assert disk.used_bytes == 0

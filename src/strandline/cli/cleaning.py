@@ -3,9 +3,10 @@
 The offsets come from the checkpoints of the data directory: log start, high watermark, where the cleaner was. The
 settings of a topic are not in its folder: they come from the command line.
 
-Cleaning for real is a short life of a broker with one partition. The directory's lock is taken. The mark of a clean
-stop is lifted first and put back last, byte for byte, so that a crash in between is seen as one; and of the
-checkpoints only this partition's lines change.
+Cleaning for real is a short life of a broker with one partition. Before it everything is read and verified, for a log
+that opening would cut or mend is not ours to touch: a broker must recover it. Then the directory's lock is taken. The
+mark of a clean stop is lifted first and put back last, byte for byte, so that a crash in between is seen as one; and of
+the checkpoints only this partition's lines change.
 """
 
 from __future__ import annotations
@@ -15,16 +16,20 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 
-from strandline.cli.output import CannotRead
-from strandline.cli.targets import LOCK, filesystem
+from strandline.cli.output import CannotRead, FoundDamage
+from strandline.cli.targets import broker_holds, filesystem
 from strandline.log import checkpoints
 from strandline.log.clean_shutdown import CLEAN_SHUTDOWN_MARKER
 from strandline.log.cleanable import cleanability_of
 from strandline.log.compaction import Compaction
 from strandline.log.filesystem import read_whole, replace_durably
-from strandline.log.inspection import list_segments
+from strandline.log.inspection import Advance, list_segments
+from strandline.log.inspection_fault import Fault, Tally
+from strandline.log.inspection_opening import OpeningCheck
 from strandline.log.inspection_transactions import first_undecided_offset
 from strandline.log.log import Log
+from strandline.log.log_directory import KRAFT_METADATA_TOPIC
+from strandline.log.names import LOCK, LOG
 from strandline.log.recovery import open_log
 from strandline.log.retention import apply_retention, plan_retention
 from strandline.log.segment_view import LogView, views_of_folder
@@ -33,6 +38,12 @@ from strandline.model.partitions import TopicPartition, parse_partition_folder
 from strandline.model.settings import CleanerSettings, LogSettings
 
 Progress = Callable[[int, int], None]
+CHECKPOINTS = (
+    checkpoints.RECOVERY_POINT_CHECKPOINT,
+    checkpoints.LOG_START_CHECKPOINT,
+    checkpoints.HIGH_WATERMARK_CHECKPOINT,
+    checkpoints.CLEANER_CHECKPOINT,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +83,21 @@ class Partition:
             now_ms=now_ms,
         )
 
+    def first_damage(self, settings: LogSettings, advance: Advance) -> Fault | None:
+        """What a broker that opens this log would have to recover."""
+        check = OpeningCheck(
+            filesystem,
+            self.folder,
+            Tally(),
+            advance,
+            is_at_rest=not broker_holds(self.directory),
+            recovery_point=self.offset_in(checkpoints.RECOVERY_POINT_CHECKPOINT) or 0,
+            log_start_offset=self.offset_in(checkpoints.LOG_START_CHECKPOINT) or 0,
+            is_clean=filesystem.exists(f"{self.directory}/{CLEAN_SHUTDOWN_MARKER}"),
+            is_compacted=settings.compacts,
+        )
+        return next(check.faults(), None)
+
     def high_watermark(self, log_end_offset: int) -> int:
         """The end of the log where no checkpoint says otherwise: a copied folder, or a log that stands alone."""
         found = self.offset_in(checkpoints.HIGH_WATERMARK_CHECKPOINT)
@@ -94,12 +120,44 @@ class Cleaned:
         return asdict(self)
 
 
-def clean_for_real(
-    partition: Partition, settings: LogSettings, *, now_ms: int, findings: list[str], progress: Progress
-) -> Cleaned:
+def verify(partition: Partition, settings: LogSettings, advance: Advance) -> dict[str, int]:
+    """The sizes of the files, if cleaning for real is possible here; nothing is touched."""
     if partition.name is None:
         raise CannotRead(f"{partition.folder} is not named <topic>-<partition>, so it is not cleaned for real")
+    if partition.name.topic == KRAFT_METADATA_TOPIC:
+        raise CannotRead(f"{partition.folder} is the log of a KRaft quorum, which only its own snapshots may shorten")
+    if broker_holds(partition.directory):
+        raise _in_use(partition.directory)
+    for checkpoint in CHECKPOINTS:
+        partition.offset_in(checkpoint)
+    sizes = filesystem.sizes(partition.folder)
+    if not any(name.endswith(LOG) for name in sizes):
+        raise CannotRead(f"{partition.folder} has no segments; there is nothing to clean")
+    damage = partition.first_damage(settings, advance)
+    if damage is not None and damage.is_unreadable:
+        raise CannotRead(f"{damage}; nothing was changed")
+    if damage is not None:
+        raise FoundDamage(
+            f"{partition.folder} is damaged at {damage}; nothing was changed; `strandline log check` tells more;"
+            " start a broker on it to recover it"
+        )
+    return sizes
+
+
+def clean_for_real(
+    partition: Partition,
+    settings: LogSettings,
+    sizes: dict[str, int],
+    *,
+    now_ms: int,
+    findings: list[str],
+    progress: Progress,
+) -> Cleaned:
+    """`sizes` are those that were verified."""
+    assert partition.name is not None
     with _locked(partition.directory):
+        if filesystem.sizes(partition.folder) != sizes:
+            raise CannotRead(f"{partition.folder} changed while it was verified; nothing was changed here; try again")
         marker = _lift_marker(partition.directory)
         log = open_log(
             filesystem,
@@ -112,7 +170,8 @@ def clean_for_real(
             is_clean=marker is not None,
             findings=findings,
         )
-        done = _clean(partition, log, now_ms, progress)
+        done = Cleaned(bytes_before=sum(size for name, size in sizes.items() if name.endswith(LOG)))
+        _clean(partition, log, now_ms, progress, done)
         log.deletions.remove_due(now_ms + settings.file_delete_delay_ms)  # nobody else can be reading them
         log.close(now_ms)
         _write_offsets(partition, log)
@@ -123,13 +182,24 @@ def clean_for_real(
 
 @contextmanager
 def _locked(directory: str) -> Iterator[None]:
-    lock = filesystem.lock(f"{directory}/{LOCK}")
+    path = f"{directory}/{LOCK}"
+    try:
+        lock = filesystem.lock(path)
+    except OSError as error:
+        why = (error.strerror or str(error)).lower()
+        raise CannotRead(
+            f"{path} cannot be created or locked: {why}; nothing was changed; run this as the user the broker runs as"
+        ) from error
     if lock is None:
-        raise CannotRead(f"{directory} is in use by a broker; stop it first, or look only, without --execute")
+        raise _in_use(directory)
     try:
         yield
     finally:
         lock.close()
+
+
+def _in_use(directory: str) -> CannotRead:
+    return CannotRead(f"{directory} is in use by a broker; stop it first, or look only, without --execute")
 
 
 def _lift_marker(directory: str) -> bytes | None:
@@ -142,15 +212,13 @@ def _lift_marker(directory: str) -> bytes | None:
     return marker
 
 
-def _clean(partition: Partition, log: Log, now_ms: int, progress: Progress) -> Cleaned:
-    done = Cleaned(bytes_before=log.size_bytes)
+def _clean(partition: Partition, log: Log, now_ms: int, progress: Progress, done: Cleaned) -> None:
     high_watermark = partition.high_watermark(log.log_end_offset)
     plan = plan_retention(log, now_ms=now_ms, high_watermark=high_watermark)
     done.segments_deleted = apply_retention(log, plan, now_ms)
     if log.settings.compacts:
         _compact(partition, log, high_watermark, now_ms, progress, done)
     done.bytes_after = log.size_bytes
-    return done
 
 
 def _compact(

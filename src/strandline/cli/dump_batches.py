@@ -16,7 +16,7 @@ from strandline.cli.control_records import control_fields, control_text
 from strandline.cli.dump_findings import Findings
 from strandline.cli.output import Output, with_bytes
 from strandline.cli.targets import Kind, base_offset_of, filesystem, kind_of
-from strandline.log.inspection import METADATA_SNAPSHOT_NAME
+from strandline.log.inspection import METADATA_SNAPSHOT_NAME, OFFSET_MAX, is_cut_short
 from strandline.log.scan import find_batch, read_batches
 from strandline.model.failures import CorruptData
 from strandline.records.batch import MAGIC_POSITION, MAGIC_V2, BatchHead, batch_crc, magic_of, read_head
@@ -24,7 +24,6 @@ from strandline.records.compression import Codec
 from strandline.records.legacy import read_checked_records, read_message
 from strandline.records.record import Record, read_records
 
-OFFSET_MAX = 2**63 - 1
 CODEC_NAMES = {int(codec): codec.name.lower() for codec in Codec}
 
 
@@ -200,10 +199,11 @@ def dump_batches(path: str, options: DumpOptions, output: Output, findings: Find
                     return
                 valid_bytes = position + len(batch)
         except CorruptData as error:
-            findings.unreadable(f"{path}: {error}; `strandline log check` tells what else is wrong")
+            findings.damage(f"{path}: {error}; `strandline log check` tells what else is wrong")
             return
         if valid_bytes < end and options.max_bytes is None:
             _tell_trailing(path, end - valid_bytes, output)
+            findings.has_damage |= is_cut_short(file, valid_bytes)
     finally:
         file.close()
 

@@ -20,8 +20,10 @@ class Findings:
         self._counts: dict[tuple[str, str], int] = {}
 
     def unreadable(self, sentence: str) -> None:
+        """Once for each file, however many others need it."""
         self._is_unreadable = True
-        self._sentences.append(sentence)
+        if sentence not in self._sentences:
+            self._sentences.append(sentence)
 
     def damage(self, sentence: str) -> None:
         self.has_damage = True

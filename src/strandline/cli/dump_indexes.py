@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from strandline.cli.dump_batches import DumpOptions
 from strandline.cli.dump_findings import Findings
-from strandline.cli.output import Output
+from strandline.cli.output import Output, sentence_of
 from strandline.cli.targets import base_offset_of, filesystem, sibling
 from strandline.log import names
 from strandline.log.filesystem import File
@@ -22,7 +22,7 @@ NOT_FOUND = -1
 
 def dump_offset_index(path: str, options: DumpOptions, output: Output, findings: Findings) -> None:
     index = OffsetIndex(filesystem, path, base_offset_of(path), writable=False)
-    log = _open_log(path, output)
+    log = _open_log(path, output, findings)
     log_bytes = log.size() if log is not None else 2**31 - 1
     if index.entry_count == 0:
         if not output.is_json:
@@ -50,11 +50,11 @@ def dump_time_index(path: str, options: DumpOptions, output: Output, findings: F
         index.sanity_check()
         _tell_sane(path, output)
         return
-    log = _open_log(path, output)
+    log = _open_log(path, output, findings)
     offsets = OffsetIndex(filesystem, sibling(path, names.OFFSET_INDEX), index.base_offset, writable=False)
     previous = NO_TIMESTAMP
     for timestamp, offset in _until_zeros(index.entries(), 1, index.base_offset):
-        is_found = log is not None and _compare(path, log, offsets.lookup(offset)[1], timestamp, offset, findings)
+        is_found = log is not None and _compare(path, log, offsets, timestamp, offset, findings)
         if is_found and previous >= timestamp:
             findings.timestamp_out_of_order(path, timestamp, previous)
         previous = timestamp
@@ -74,10 +74,14 @@ def _until_zeros(entries: Iterator[tuple[int, int]], offset_column: int, base_of
         yield entry
 
 
-def _open_log(path: str, output: Output) -> File | None:
+def _open_log(path: str, output: Output, findings: Findings) -> File | None:
     log_path = sibling(path, names.LOG)
     if filesystem.exists(log_path):
-        return filesystem.open(log_path, writable=False)
+        try:
+            return filesystem.open(log_path, writable=False)
+        except OSError as error:
+            findings.unreadable(sentence_of(error))
+            return None
     output.note(f"strandline: {log_path} is not there, so the entries are not compared with it")
     return None
 
@@ -97,10 +101,18 @@ def _last_offset_at(log: File, position: int) -> int:
     return int(base_offset + last_offset_delta if magic >= MAGIC_V2 else base_offset)
 
 
-def _compare(path: str, log: File, position: int, timestamp: int, offset: int, findings: Findings) -> bool:
+def _position(offsets: OffsetIndex, offset: int, findings: Findings) -> int:
+    try:
+        return offsets.lookup(offset)[1]
+    except OSError as error:
+        findings.unreadable(sentence_of(error))
+        return 0
+
+
+def _compare(path: str, log: File, offsets: OffsetIndex, timestamp: int, offset: int, findings: Findings) -> bool:
     """Whether the offset was found; its batch must end with it and have the entry's time as its greatest."""
     try:
-        found = find_batch(log, position, log.size(), offset)
+        found = find_batch(log, _position(offsets, offset, findings), log.size(), offset)
         batch = b"" if found is None else log.read(*found)
         last_offset = NOT_FOUND if found is None else _last_offset_at(log, found[0])
         if last_offset != offset:

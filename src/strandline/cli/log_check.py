@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import click
 
-from strandline.cli.output import EXIT_FAULT, Output, ToolCommand, counted, format_option, size_text
+from strandline.cli.output import EXIT_FAULT, EXIT_UNREADABLE, Output, ToolCommand, counted, format_option, size_text
 from strandline.cli.progress import scanning
 from strandline.cli.targets import (
     SEGMENT_KINDS,
@@ -28,7 +28,7 @@ from strandline.log.inspection_check import (
     check_segment,
     check_small_file,
 )
-from strandline.log.inspection_segment import Fault, Tally
+from strandline.log.inspection_fault import Fault, Tally
 
 
 @click.command(cls=ToolCommand, short_help="Verify every byte that can be verified; exit 1 if there is a fault.")
@@ -39,25 +39,30 @@ def check(paths: tuple[str, ...], output_format: str) -> None:
 
     CRCs, offset order, batch lengths, every record; index entries against the log; producer snapshots; leader epochs
     against the batches; checkpoints; leftovers. One line for each fault. PATH is a file, a partition's folder or a
-    data directory; a running broker does not mind.
+    data directory; a running broker does not mind. Exit code 2 says that a file could not be read; the others still
+    were.
     """
     output, tally = Output(output_format), Tally()
     targets = [resolve(path) for path in paths]
-    fault_count = 0
+    fault_count = unreadable_count = 0
     with scanning("checking", sum(map(_log_bytes, targets))) as advance:
         for target in targets:
             for fault in _faults(target, tally, advance):
-                fault_count += 1
+                fault_count += not fault.is_unreadable
+                unreadable_count += fault.is_unreadable
                 _tell(fault, output)
-    _tell_summary(fault_count, tally, output)
-    if fault_count:
-        click.get_current_context().exit(EXIT_FAULT)
+    _tell_summary(fault_count, unreadable_count, tally, output)
+    if fault_count or unreadable_count:
+        click.get_current_context().exit(EXIT_UNREADABLE if unreadable_count else EXIT_FAULT)
 
 
 def _log_bytes(target: Target) -> int:
-    return sum(segment.size_bytes for folder in target.folders for segment in list_segments(filesystem, folder)) + sum(
-        filesystem.size(path) for path in target.files
-    )
+    """For the progress bar, to which what cannot be read does not matter."""
+    try:
+        segments = [segment for folder in target.folders for segment in list_segments(filesystem, folder)]
+        return sum(segment.size_bytes for segment in segments) + sum(map(filesystem.size, target.files))
+    except OSError:
+        return 0
 
 
 def _faults(target: Target, tally: Tally, advance: Advance) -> Iterator[Fault]:
@@ -90,22 +95,24 @@ def _file_faults(path: str, tally: Tally, advance: Advance) -> Iterator[Fault]:
 
 def _tell(fault: Fault, output: Output) -> None:
     if output.is_json:
-        output.object({"type": "fault", **fault._asdict()})
+        output.object({"type": "unreadable" if fault.is_unreadable else "fault", **fault._asdict()})
     else:
         output.line(str(fault))
 
 
-def _tell_summary(fault_count: int, tally: Tally, output: Output) -> None:
+def _tell_summary(fault_count: int, unreadable_count: int, tally: Tally, output: Output) -> None:
     if output.is_json:
         counts = {name: getattr(tally, name) for name in Tally.__slots__}
-        output.object({"type": "summary", "faults": fault_count, **counts})
+        output.object({"type": "summary", "faults": fault_count, "unreadable": unreadable_count, **counts})
         return
     looked_at = (
         f"{counted(tally.partitions, 'partition')}, {counted(tally.segments, 'segment')},"
         f" {counted(tally.batches, 'batch', 'batches')}, {counted(tally.records, 'record')},"
         f" {counted(tally.files, 'file')}, {size_text(tally.bytes)} of log"
     )
-    if fault_count:
+    if unreadable_count:
+        looked_at += f"; {counted(unreadable_count, 'file')} could not be read"
+    if fault_count or unreadable_count:
         output.note(f"strandline: {counted(fault_count, 'fault')} in {looked_at}")
     else:
         output.line(f"Sound: {looked_at}.")

@@ -3,16 +3,32 @@
 from __future__ import annotations
 
 from dataclasses import fields
+from typing import TYPE_CHECKING
 
 import click
 
-from strandline.cli.output import CannotRead, Output, ToolCommand, counted, format_option, iso_time, size_text
+from strandline.cli.output import (
+    EXIT_FAULT,
+    EXIT_UNREADABLE,
+    CannotRead,
+    Output,
+    ToolCommand,
+    counted,
+    format_option,
+    iso_time,
+    sentence_of,
+    size_text,
+)
+from strandline.cli.progress import scanning
 from strandline.cli.targets import filesystem, one_folder, resolve
 from strandline.cli.times import now_ms
 from strandline.log.cleaning_report import CleaningReport, SegmentRow
 from strandline.log.inspection import list_segments
 from strandline.model.failures import CorruptData
 from strandline.model.settings import BadSetting, LogSettings, property_name
+
+if TYPE_CHECKING:
+    from strandline.cli.cleaning import Partition
 
 POLICIES = {"delete": "delete", "compact": "compact", "both": "delete,compact"}
 COLUMNS = (
@@ -42,6 +58,8 @@ def clean(path: str, dry_run: bool, policy: str | None, properties: tuple[str, .
     One row for each segment: whether it goes, is compacted, or stays, and why. PATH is a partition's folder, or a data
     directory for a dry run of all. The topic's settings are not stored in its folder: give those that differ from
     Kafka's defaults with --policy and --set.
+
+    Exit code 1 says that the log is damaged. --execute then changes nothing: a broker must recover the log first.
     """
     if not dry_run and policy is None:
         raise click.UsageError("--execute needs --policy: compacting a topic that is not meant to be loses its records")
@@ -49,19 +67,25 @@ def clean(path: str, dry_run: bool, policy: str | None, properties: tuple[str, .
     output = Output(output_format)
     target = resolve(path)
     if not dry_run:
-        _execute(one_folder(path), settings, output)
+        if target.is_directory or target.files:
+            raise click.UsageError("--execute needs PATH to be the folder of one partition")
+        _execute(path, settings, output)
         return
+    exit_code = 0
     for folder in target.folders if target.is_directory else (one_folder(path),):
-        if target.is_directory and not list_segments(filesystem, folder):
-            continue
-        _tell_report(folder, _report(folder, settings), output)
+        if not target.is_directory or list_segments(filesystem, folder):
+            exit_code = max(exit_code, _look(folder, settings, output))
+    if exit_code:
+        click.get_current_context().exit(exit_code)
 
 
 def _settings(policy: str | None, properties: tuple[str, ...]) -> LogSettings:
-    known = {property_name(field.name) for field in fields(LogSettings)}
+    known = {property_name(field.name) for field in fields(LogSettings)} - {"cleanup.policy"}
     given = {"cleanup.policy": POLICIES[policy or "both"]}
     for each in properties:
         name, separator, value = each.partition("=")
+        if name == "cleanup.policy":
+            raise click.UsageError(f"--set {each}: use --policy for that")
         if not separator or name not in known:
             names = ", ".join(sorted(known))
             raise click.UsageError(f"--set {each}: write NAME=VALUE, where NAME is one of {names}")
@@ -72,22 +96,45 @@ def _settings(policy: str | None, properties: tuple[str, ...]) -> LogSettings:
         raise click.UsageError(f"--set {error}") from None
 
 
-def _report(folder: str, settings: LogSettings) -> CleaningReport:
+def _look(folder: str, settings: LogSettings, output: Output) -> int:
+    """The exit code of a dry run."""
     from strandline.cli.cleaning import Partition
+
+    partition = Partition.at(folder)
+    with scanning("verifying", _log_bytes(folder)) as advance:
+        damage = partition.first_damage(settings, advance)
+    fault = None if damage is None else str(damage)
+    try:
+        report = _report(partition, settings)
+        _tell_report(folder, report, fault, output)
+        fault = fault or report.fault
+    except CorruptData as error:
+        fault = fault or str(error)
+    except OSError as error:
+        output.note(f"strandline: {sentence_of(error)}")
+        return EXIT_UNREADABLE
+    if fault is None:
+        return 0
+    told = f"{folder} is damaged at {fault}; --execute would change nothing; `strandline log check` tells more"
+    output.note(f"strandline: {told}")
+    return EXIT_FAULT
+
+
+def _log_bytes(folder: str) -> int:
+    return sum(segment.size_bytes for segment in list_segments(filesystem, folder))
+
+
+def _report(partition: Partition, settings: LogSettings) -> CleaningReport:
     from strandline.log.checkpoints import CLEANER_CHECKPOINT
     from strandline.log.cleaning_report import report_on
 
-    partition = Partition.at(folder)
-    try:
-        view = partition.view(settings, now_ms())
-        return report_on(view, checkpoint_offset=partition.offset_in(CLEANER_CHECKPOINT), counts_records=True)
-    except CorruptData as error:
-        raise CannotRead(f"{folder}: {error}; `strandline log check` tells more") from error
+    view = partition.view(settings, now_ms())
+    return report_on(view, checkpoint_offset=partition.offset_in(CLEANER_CHECKPOINT), counts_records=True)
 
 
-def _tell_report(folder: str, report: CleaningReport, output: Output) -> None:
+def _tell_report(folder: str, report: CleaningReport, damage: str | None, output: Output) -> None:
     if output.is_json:
-        output.object({"folder": folder, **report.to_json()})
+        output.object({"folder": folder, "damage": damage, **report.to_json()})
         return
     policy = ",".join(report.cleanup_policy)
     output.table(f"{folder}: dry run with cleanup.policy={policy}", COLUMNS, [_row(row) for row in report.rows])
@@ -117,12 +164,13 @@ def _row(row: SegmentRow) -> list[str]:
 
 
 def _execute(folder: str, settings: LogSettings, output: Output) -> None:
-    from strandline.cli.cleaning import Partition, clean_for_real
-    from strandline.cli.progress import scanning
+    from strandline.cli.cleaning import Partition, clean_for_real, verify
 
-    findings: list[str] = []
-    total_bytes = 2 * sum(segment.size_bytes for segment in list_segments(filesystem, folder))
-    with scanning("compacting", total_bytes) as advance:
+    partition, findings = Partition.at(folder), list[str]()
+    total_bytes = _log_bytes(folder)
+    with scanning("verifying", total_bytes) as advance:
+        sizes = verify(partition, settings, advance)
+    with scanning("compacting", 2 * total_bytes) as advance:
         seen = 0
 
         def progress(read_bytes: int, _: int) -> None:
@@ -130,7 +178,12 @@ def _execute(folder: str, settings: LogSettings, output: Output) -> None:
             advance(read_bytes - seen)
             seen = read_bytes
 
-        done = clean_for_real(Partition.at(folder), settings, now_ms=now_ms(), findings=findings, progress=progress)
+        try:
+            done = clean_for_real(partition, settings, sizes, now_ms=now_ms(), findings=findings, progress=progress)
+        except PermissionError as error:
+            raise CannotRead(
+                f"{error.filename} cannot be written: permission denied; run this as the user the broker runs as"
+            ) from error
     for sentence in findings:
         output.note(f"strandline: {folder}: {sentence}")
     if output.is_json:

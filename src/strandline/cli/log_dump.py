@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import os
 import re
+from dataclasses import replace
 
 import click
 
-from strandline.cli.dump_batches import OFFSET_MAX, DumpOptions, dump_batches
+from strandline.cli.dump_batches import DumpOptions, dump_batches
 from strandline.cli.dump_findings import Findings
 from strandline.cli.output import Output, ToolCommand, format_option, sentence_of
-from strandline.cli.targets import Kind, files_of, filesystem, kind_of, resolve
+from strandline.cli.targets import Kind, Target, files_of, filesystem, kind_of, resolve
 from strandline.log import names
+from strandline.log.inspection import OFFSET_MAX
 from strandline.model.failures import CorruptData
 
-OFFSET_RANGE = re.compile(r"(?P<start>[0-9]{0,18}):(?P<end>[0-9]{0,18})")
+OFFSET_RANGE = re.compile(r"(?P<start>[0-9]{0,19}):(?P<end>[0-9]{0,19})")
 BATCH_KINDS = (Kind.LOG, Kind.METADATA_SNAPSHOT)
 INDEX_KINDS = (Kind.OFFSET_INDEX, Kind.TIME_INDEX)
 
@@ -28,7 +30,12 @@ class OffsetRange(click.ParamType[range]):
         match = OFFSET_RANGE.fullmatch(value)
         if match is None:
             self.fail(f"{value!r} is not a range of offsets; write 100:200, 100: or :200", param, ctx)
-        return range(int(match["start"] or 0), int(match["end"] or OFFSET_MAX))
+        offsets = range(int(match["start"] or 0), int(match["end"] or OFFSET_MAX))
+        if offsets.stop > OFFSET_MAX:
+            self.fail(f"{value!r} goes beyond the last offset there can be, {OFFSET_MAX - 1}", param, ctx)
+        if not offsets:
+            self.fail(f"{value!r} holds no offset; the second number must be above the first", param, ctx)
+        return offsets
 
 
 @click.command(cls=ToolCommand, short_help="Print what is in log files, line by line as Kafka's own tool does.")
@@ -54,7 +61,7 @@ def dump(
 
     PATH is a .log, .index, .timeindex, .txnindex, .snapshot or checkpoint file, a partition's folder or a data
     directory. Lines are those of kafka-dump-log --print-data-log --deep-iteration. Exit code 1 says that damage was
-    met on the way, 2 that something could not be read.
+    met on the way, 2 that a file could not be read or made sense of; the others still were.
     """
     options = DumpOptions(
         is_deep=deep_iteration,
@@ -65,7 +72,7 @@ def dump(
         offsets=offsets,
     )
     output, findings = Output(output_format), Findings()
-    files = [file for path in paths for file in _wanted(path, options)]
+    files = [file for path in paths for file in _wanted(path, options, findings)]
     for path in files:
         _dump_file(path, options, output, findings)
     findings.tell(output)
@@ -73,8 +80,8 @@ def dump(
         click.get_current_context().exit(findings.exit_code)
 
 
-def _wanted(path: str, options: DumpOptions) -> list[str]:
-    target = resolve(path)
+def _wanted(path: str, options: DumpOptions, findings: Findings) -> list[str]:
+    target = _listable(resolve(path), findings)
     files = list(files_of(target))
     if options.verifies_index_only or options.checks_index_sanity:
         files = [file for file in files if kind_of(os.path.basename(file)) in INDEX_KINDS]
@@ -82,6 +89,18 @@ def _wanted(path: str, options: DumpOptions) -> list[str]:
         firsts = {folder: _first_base_offset(folder, options.offsets.start) for folder in target.folders}
         files = [file for file in files if not _lies_below(file, firsts)]
     return files
+
+
+def _listable(target: Target, findings: Findings) -> Target:
+    """Without the folders that cannot be looked into."""
+    folders = []
+    for folder in target.folders:
+        try:
+            filesystem.names(folder)
+            folders.append(folder)
+        except OSError as error:
+            findings.unreadable(sentence_of(error))
+    return replace(target, folders=tuple(folders))
 
 
 def _first_base_offset(folder: str, offset: int) -> int:
@@ -112,7 +131,8 @@ def _dump_file(path: str, options: DumpOptions, output: Output, findings: Findin
 
             dump_state(path, kind, output)
     except CorruptData as error:
-        findings.unreadable(f"{path}: {str(error).removeprefix(f'{path}: ')}")
+        tell = findings.damage if kind in BATCH_KINDS else findings.unreadable
+        tell(f"{path}: {str(error).removeprefix(f'{path}: ')}")
     except BrokenPipeError:
         raise
     except OSError as error:

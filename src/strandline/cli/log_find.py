@@ -12,7 +12,7 @@ from strandline.cli.output import EXIT_FAULT, Output, ToolCommand, counted, form
 from strandline.cli.targets import filesystem, one_folder
 from strandline.cli.times import Timestamp
 from strandline.log.checkpoints import LOG_START_CHECKPOINT, read_offsets
-from strandline.log.inspection import SegmentFiles, list_segments
+from strandline.log.inspection import OFFSET_MAX, SegmentFiles, list_segments
 from strandline.log.inspection_find import FoundBatch, IndexEntry, Search, SegmentVisit, find_offset, find_time
 from strandline.log.names import LOG, OFFSET_INDEX, TIME_INDEX
 from strandline.model.failures import CorruptData
@@ -21,14 +21,16 @@ from strandline.model.partitions import parse_partition_folder
 
 @click.command(cls=ToolCommand, short_help="Look up an offset or a time, and show the path taken.")
 @click.argument("path", metavar="PATH")
-@click.option("--offset", type=click.IntRange(min=0), help="The record at this offset, or the next one there is.")
+@click.option(
+    "--offset", type=click.IntRange(0, OFFSET_MAX), help="The record at this offset, or the next one there is."
+)
 @click.option("--time", "timestamp", type=Timestamp(), help="The first record from then on: ms, ISO 8601, or @-1h.")
 @format_option
 def find(path: str, offset: int | None, timestamp: int | None, output_format: str) -> None:
     """Look up an offset or a time, and show the path taken.
 
     The segment chosen, the index entry used, the bytes scanned, the batch and the record found. PATH is a partition's
-    folder. Exit code 1 says that there is no such record.
+    folder. Exit code 1 says that there is no such record, or that damage lies before it.
     """
     if (offset is None) == (timestamp is None):
         raise click.UsageError("give one of --offset N and --time T")
@@ -68,8 +70,8 @@ def _log_start(folder: str, segments: list[SegmentFiles]) -> int:
 def _tell(search: Search, offset: int | None, timestamp: int | None, log_start_offset: int, output: Output) -> None:
     if timestamp is not None:
         output.line(f"time        {time_and_ms(timestamp)}")
-        skipped = counted(search.skipped_segments, "segment")
-        output.line(f"segments    {search.segment_count} in the log; {skipped} skipped, all of it being earlier")
+        skipped = counted(search.skipped_segments, "segment") if search.skipped_segments else "none"
+        output.line(f"segments    {search.segment_count} in the log; skipped because they end earlier: {skipped}")
     else:
         steps = counted(search.binary_steps, "step")
         output.line(f"segments    {search.segment_count} in the log; binary search over their names: {steps}")
@@ -77,6 +79,8 @@ def _tell(search: Search, offset: int | None, timestamp: int | None, log_start_o
         _tell_visit(visit, is_by_time=timestamp is not None, output=output)
     if search.found is not None:
         _tell_found(search.found, output)
+    if search.damage is not None:
+        output.line(f"damage      {search.damage}")
     remark = _remark(search, offset, log_start_offset)
     if remark:
         output.line(f"remark      {remark}")
@@ -112,22 +116,20 @@ def _entry_text(entry: IndexEntry | None, led: str) -> str:
 def _tell_found(found: FoundBatch, output: Output) -> None:
     batch = DumpedBatch(found.position, memoryview(found.batch))
     output.line(f"batch       {batch.line()}")
-    if found.record is not None:
-        output.line(f"record      {batch.record_line(_dumped(batch, found), prints_data=True)}")
+    output.line(f"record      {batch.record_line(_dumped(batch, found), prints_data=True)}")
 
 
 def _dumped(batch: DumpedBatch, found: FoundBatch) -> DumpedRecord:
-    assert found.record is not None
     offset = found.record.offset
     return next(dumped for dumped in batch.records() if dumped.record.offset == offset)
 
 
 def _remark(search: Search, offset: int | None, log_start_offset: int) -> str:
+    if search.damage is not None:
+        return "the log cannot be read beyond the damage; `strandline log check` tells more"
     if search.found is None:
         return "there is no such record: the log ends before it"
     record = search.found.record
-    if record is None:
-        return "the batch holds no record from there on: compaction took them; the next batch goes on"
     if offset is not None and record.offset != offset:
         return f"offset {offset} is not there any more; {record.offset} is the next one"
     if record.offset < log_start_offset:
@@ -144,14 +146,14 @@ def _fields(search: Search, offset: int | None, timestamp: int | None, log_start
         "skipped_segments": search.skipped_segments,
         "visits": [_visit_fields(visit) for visit in search.visits],
         "remark": _remark(search, offset, log_start_offset) or None,
+        "damage": search.damage,
         "batch": None,
         "record": None,
     }
     if search.found is not None:
         batch = DumpedBatch(search.found.position, memoryview(search.found.batch))
         fields["batch"] = batch.fields()
-        if search.found.record is not None:
-            fields["record"] = batch.record_fields(_dumped(batch, search.found), prints_data=True)
+        fields["record"] = batch.record_fields(_dumped(batch, search.found), prints_data=True)
     return fields
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import sys
 from base64 import b64encode
 from collections.abc import Iterable, Mapping
@@ -16,6 +17,7 @@ from typing import IO, Any
 
 import click
 
+from strandline.log.inspection_fault import why_unreadable
 from strandline.model.failures import CorruptData, StorageFailed
 
 EXIT_FAULT = 1
@@ -31,6 +33,12 @@ class CannotRead(click.ClickException):
 
     def show(self, file: IO[Any] | None = None) -> None:
         click.echo(f"strandline: {self.message}", file=file or sys.stderr)
+
+
+class FoundDamage(CannotRead):
+    """One plain sentence on stderr, exit 1."""
+
+    exit_code = EXIT_FAULT
 
 
 class ToolCommand(click.Command):
@@ -61,9 +69,7 @@ def sentence_of(error: OSError) -> str:
     path = error.filename or "the file"
     if isinstance(error, FileNotFoundError):
         return f"{path}: there is no such file or folder (any more: a running broker removes old files)"
-    if isinstance(error, PermissionError):
-        return f"{path} cannot be read: permission denied; run this as the user the broker runs as"
-    return f"{path}: {error.strerror or error}"
+    return f"{path} {why_unreadable(error)}"
 
 
 format_option = click.option(
@@ -96,10 +102,17 @@ class Output:
 
     def table(self, title: str, columns: Iterable[str], rows: Iterable[Iterable[str]]) -> None:
         """Columns whose name begins with `#` are numbers and stand to the right."""
-        from strandline.cli.tables import print_table
+        from strandline.cli.tables import table_lines
 
-        self._stream.flush()
-        print_table(title, columns, rows)
+        is_terminal = sys.stdout.isatty()
+        width = shutil.get_terminal_size().columns if is_terminal else None
+        for line in (
+            click.style(title, bold=True) if is_terminal else title,
+            "",
+            *table_lines(list(columns), [list(row) for row in rows], width),
+            "",
+        ):
+            self.line(line)
 
 
 def with_bytes(name: str, data: bytes | None) -> dict[str, str | None]:

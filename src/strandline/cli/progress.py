@@ -18,9 +18,12 @@ def scanning(what: str, total_bytes: int) -> Iterator[Advance]:
     if total_bytes < WORTH_SHOWING_BYTES or not sys.stderr.isatty():
         yield _ignore
         return
-    from strandline.cli.tables import progress_bar
+    # Imported only where a bar is really shown, because `rich` takes its time.
+    from rich.console import Console
+    from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
 
-    with progress_bar() as bar:
+    columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task(what, total=total_bytes)
         pending = 0
 

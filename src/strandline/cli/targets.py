@@ -27,8 +27,9 @@ OFFSET_CHECKPOINTS = (
 PARTITION_FILES = (names.LEADER_EPOCH_CHECKPOINT, names.PARTITION_METADATA)
 DIRECTORY_FILES = (META_PROPERTIES, CLEAN_SHUTDOWN_MARKER, *OFFSET_CHECKPOINTS)
 
-LOCK = ".lock"
 FLOCK = Struct("hhqqi4x")  # struct flock of 64-bit Linux: type, whence, start, length, process
+
+PARTITIONS_TOLD_MAX = 20
 
 filesystem = RealFileSystem()
 
@@ -144,9 +145,9 @@ def files_of(target: Target) -> Iterator[str]:
 
 def broker_holds(directory: str) -> bool:
     """Whether a broker, ours or Kafka's, has locked the data directory. Asks, and takes no lock itself."""
-    path = os.path.join(directory, LOCK)
+    path = os.path.join(directory, names.LOCK)
     try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
     except OSError:
         return False
     try:
@@ -167,4 +168,9 @@ def one_folder(path: str) -> str:
         return target.folders[0]
     if not target.folders:
         raise CannotRead(f"{path} holds no partition; give the folder of one")
-    raise CannotRead(f"{path} holds {len(target.folders)} partitions; name one of them, such as {target.folders[0]}")
+    found = ", ".join(os.path.basename(folder) for folder in target.folders[:PARTITIONS_TOLD_MAX])
+    left_out = len(target.folders) - PARTITIONS_TOLD_MAX
+    more = f" and {left_out} more" if left_out > 0 else ""
+    raise CannotRead(
+        f"{path} holds {len(target.folders)} partitions: {found}{more}; give the path of one, as in {target.folders[0]}"
+    )

@@ -21,7 +21,7 @@ from collections.abc import Iterator
 from struct import Struct
 from typing import NamedTuple
 
-from strandline.log.filesystem import File, FileSystem
+from strandline.log.filesystem import SMALL_FILE_BYTES_MAX, File, FileSystem
 from strandline.model.failures import CorruptData, check
 
 ENTRY = Struct(">hqqqq")
@@ -131,6 +131,9 @@ class AbortedIndex:
         file = self._existing()
         if file is None:
             return
+        if file.size() > SMALL_FILE_BYTES_MAX:
+            yield f"{file.size()} bytes are more than a file of this kind can have"
+            return
         if file.size() % ENTRY_BYTES:
             yield f"the file's {file.size()} bytes are not whole entries of {ENTRY_BYTES} bytes"
         previous = -1
@@ -157,6 +160,8 @@ class AbortedIndex:
         file = self._existing()
         if file is None:
             return
+        if self._valid_bytes > SMALL_FILE_BYTES_MAX:
+            raise CorruptData(f"{self.path}: {self._valid_bytes} bytes are more than a file of this kind can have.")
         for version, *fields in ENTRY.iter_unpack(file.read(0, self._valid_bytes)):
             if version != VERSION:
                 raise CorruptData(f"{self.path}: an entry has the unknown version {version}.")

@@ -33,7 +33,8 @@ from strandline.records.batch import (
 from strandline.records.builder import seal_batch
 from strandline.records.compression import Codec, codec_named
 from strandline.records.record import records_section
-from strandline.records.walk import COLUMNS, KEY_LENGTH, walk_records
+from strandline.records.varint import LONG_MIN
+from strandline.records.walk import COLUMNS, KEY_LENGTH, OFFSET_DELTA, TIMESTAMP_DELTA, walk_records
 
 CLIENT_ATTRIBUTES = CODEC_MASK | LOG_APPEND_TIME | TRANSACTIONAL
 PLAIN_ATTRIBUTES_MAX = int(Codec.ZSTD)  # a codec and nothing else
@@ -105,7 +106,7 @@ def _with_records_touched(
 ) -> tuple[Buffer, BatchHead]:
     if not head.is_control:
         if settings.compacts:
-            _check_keys(batch, head)
+            _check_records(batch, head)
         wanted = settings.compression_type
         if wanted != "producer" and codec_named(wanted) != head.codec:
             batch, head = _recompress(batch, head, codec_named(wanted))
@@ -143,8 +144,14 @@ def _untimely(head: BatchHead, settings: LogSettings, now_ms: int) -> Refused:
     return Refused(ErrorCode.INVALID_TIMESTAMP, f"timestamp {head.base_timestamp} is earlier than {earliest}")
 
 
-def _check_keys(batch: Buffer, head: BatchHead) -> None:
+def _check_records(batch: Buffer, head: BatchHead) -> None:
+    """Compaction goes by keys, offsets and timestamps, and must not stumble over what a client made up."""
     _, columns = _walk(batch, head)
+    if columns[OFFSET_DELTA::COLUMNS] != array("q", range(head.record_count)):
+        raise Refused(ErrorCode.INVALID_RECORD, "the offsets of the records do not follow one another")
+    deltas = columns[TIMESTAMP_DELTA::COLUMNS]
+    if head.base_timestamp + min(deltas) < LONG_MIN or head.base_timestamp + max(deltas) > LONG_MAX:
+        raise Refused(ErrorCode.INVALID_TIMESTAMP, "the timestamp of a record does not fit 64 bits")
     if -1 in columns[KEY_LENGTH::COLUMNS]:
         raise Refused(ErrorCode.INVALID_RECORD, "a compacted topic takes only records that have a key")
 

@@ -210,6 +210,8 @@ class Compaction:
             for position, batch in batches:
                 end = position + len(batch)
                 yield position, batch
+            if file.size() < source.size_bytes:
+                raise CompactionAbandoned(f"{source.path} was truncated")
         finally:
             file.close()
         if end < source.size_bytes:

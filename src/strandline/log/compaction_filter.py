@@ -124,11 +124,12 @@ class CompactionFilter:
             return None
         columns = records.columns
         deltas = columns[TIMESTAMP_DELTA::COLUMNS]
-        stamps = has_tombstones and self._may_stamp(head, head.base_timestamp + min(deltas))
+        earliest, latest = head.base_timestamp + min(deltas), head.base_timestamp + max(deltas)
+        stamps = has_tombstones and self._may_stamp(head, earliest, latest)
         if 0 not in stays and not stamps:
             return _as_it_is(batch, head)
         latest = head.base_timestamp + max(compress(deltas, stays))
-        max_timestamp = head.max_timestamp if head.is_log_append_time else latest
+        max_timestamp = head.max_timestamp if head.is_log_append_time else max(LONG_MIN, min(latest, LONG_MAX))
         section = b"".join(_runs(records.section, columns[START::COLUMNS], columns[END::COLUMNS], stays))
         rewrite = self._stamped if stamps else _rewritten
         return rewrite(head, section, stays.count(1), max_timestamp)
@@ -147,13 +148,14 @@ class CompactionFilter:
                 has_tombstones = True
         return has_tombstones and not has_passed
 
-    def _may_stamp(self, head: BatchHead, min_timestamp: int) -> bool:
+    def _may_stamp(self, head: BatchHead, min_timestamp: int, max_timestamp: int) -> bool:
         return (
             head.delete_horizon_ms is None
             # The clock of a tombstone that the map does not cover yet must not start to run.
             and head.last_offset <= self._latest_offset
             # Clients may send any timestamp; one so far from now that their distance has no place stays without.
             and min_timestamp - self._new_horizon_ms >= LONG_MIN
+            and max_timestamp - self._new_horizon_ms <= LONG_MAX
         )
 
     def _stamped(self, head: BatchHead, section: bytes, record_count: int, max_timestamp: int) -> KeptBatch:
@@ -175,9 +177,12 @@ class CompactionFilter:
         if has_data or self._carries_epoch(head):
             return _as_it_is(batch, head)
         horizon_ms = head.delete_horizon_ms
-        if horizon_ms is None and self._may_stamp(head, head.max_timestamp):
+        if horizon_ms is None:
             verify_batch(batch)
-            return self._stamped(head, bytes(records_section(batch)), head.record_count, head.max_timestamp)
+            section = bytes(records_section(batch))
+            deltas = walk_records(section, head.record_count)[TIMESTAMP_DELTA::COLUMNS]
+            if self._may_stamp(head, head.base_timestamp + min(deltas), head.base_timestamp + max(deltas)):
+                return self._stamped(head, section, head.record_count, head.max_timestamp)
         if horizon_ms is None or horizon_ms > self._now_ms:
             return _as_it_is(batch, head)
         return _emptied(head) if ends_segment else None
@@ -196,7 +201,8 @@ class CompactionFilter:
         if not staying:
             return None
         has_tombstones = any(record.value is None for record in staying)
-        stamps = has_tombstones and self._may_stamp(head, min(record.timestamp for record in staying))
+        timestamps = [record.timestamp for record in staying]
+        stamps = has_tombstones and self._may_stamp(head, min(timestamps), max(timestamps))
         if len(staying) == len(records) and not stamps:
             return _as_it_is(batch, head)
         data = build_batch(

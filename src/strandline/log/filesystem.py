@@ -20,7 +20,12 @@ import sys
 from collections.abc import Sequence
 from typing import Any, Protocol
 
+from strandline.model.failures import CorruptData
+
 Buffer = bytes | bytearray | memoryview
+
+# Five million producers, or the index entries of 100 GiB.
+SMALL_FILE_BYTES_MAX = 256 * 2**20
 
 
 class MappedBytes(Protocol):
@@ -51,6 +56,11 @@ class File(Protocol):
     def write(self, position: int, data: Buffer) -> None: ...
     def truncate(self, size: int) -> None:
         """Cut, or extend with zeros (a sparse hole)."""
+        ...
+
+    def reserve(self, position: int, length: int) -> None:
+        """Give a hole within the file its place on the disk. A store into a mapped hole of a full disk has no error
+        to return: it ends the process (SIGBUS)."""
         ...
 
     def sync(self) -> None: ...
@@ -142,6 +152,9 @@ class RealFile:
         os.ftruncate(self._descriptor, size)
         os.lseek(self._descriptor, size, os.SEEK_SET)
 
+    def reserve(self, position: int, length: int) -> None:
+        os.posix_fallocate(self._descriptor, position, length)
+
     def sync(self) -> None:
         os.fsync(self._descriptor)
 
@@ -173,7 +186,13 @@ MAP_OPTIONS: dict[str, Any] = {"trackfd": False} if sys.version_info >= (3, 13) 
 class RealFileSystem:
     def open(self, path: str, *, create: bool = False, writable: bool = True) -> RealFile:
         flags = os.O_RDWR if writable else os.O_RDONLY
-        return RealFile(path, os.open(path, flags | os.O_CLOEXEC | (os.O_CREAT if create else 0), 0o644))
+        # Without O_NONBLOCK a pipe that has the name of one of our files is waited for until somebody writes into it.
+        flags |= os.O_CLOEXEC | os.O_NONBLOCK | (os.O_CREAT if create else 0)
+        descriptor = os.open(path, flags, 0o644)
+        try:
+            return RealFile(path, descriptor)
+        except OSError as error:
+            raise OSError(error.errno, "it is a pipe or a device, not a file", path) from None
 
     def exists(self, path: str) -> bool:
         return os.path.exists(path)
@@ -185,8 +204,16 @@ class RealFileSystem:
         return sorted(os.listdir(directory))
 
     def sizes(self, directory: str) -> dict[str, int]:
+        found: dict[str, int] = {}
         with os.scandir(directory) as entries:
-            found = {entry.name: entry.stat().st_size for entry in entries if entry.is_file()}
+            for entry in entries:
+                try:
+                    if entry.is_file():
+                        found[entry.name] = entry.stat().st_size
+                except OSError as error:
+                    # Removed meanwhile by another thread, or a link that leads to itself.
+                    if error.errno not in (errno.ENOENT, errno.ELOOP):
+                        raise
         return dict(sorted(found.items()))
 
     def is_directory(self, path: str) -> bool:
@@ -230,10 +257,13 @@ class RealFileSystem:
 
 
 def read_whole(filesystem: FileSystem, path: str) -> bytes:
-    """A small file. Not for segments."""
+    """A small file. Not for segments. One so large that nobody can have meant it is `CorruptData`."""
     file = filesystem.open(path, writable=False)
     try:
-        return file.read(0, file.size())
+        size = file.size()
+        if size > SMALL_FILE_BYTES_MAX:
+            raise CorruptData(f"{size} bytes are more than a file of this kind can have")
+        return file.read(0, size)
     finally:
         file.close()
 

@@ -14,13 +14,24 @@ from dataclasses import dataclass, field
 from strandline.log import names
 from strandline.log.aborted_index import AbortedIndex
 from strandline.log.filesystem import File, FileSystem
+from strandline.log.mapped_index import RELATIVE_OFFSET_MAX
 from strandline.log.offset_index import OffsetIndex
 from strandline.log.scan import scan_heads
 from strandline.log.time_index import TimeIndex
 from strandline.model.failures import CorruptData
-from strandline.records.batch import NO_TIMESTAMP, BatchHead
+from strandline.records.batch import (
+    BASE_OFFSET,
+    LENGTH_END,
+    MAGIC_POSITION,
+    MAGIC_V2,
+    NO_TIMESTAMP,
+    OFFSET_AND_LENGTH,
+    SMALLEST_LENGTH,
+    BatchHead,
+)
 from strandline.records.compression import Codec
 
+OFFSET_MAX = 2**63 - 1
 Advance = Callable[[int], None]
 METADATA_SNAPSHOT_NAME = re.compile(r"(?P<offset>[0-9]{20})-(?P<epoch>[0-9]{10})\.checkpoint")  # KRaft's
 
@@ -38,6 +49,11 @@ class SegmentFiles:
     @property
     def is_active(self) -> bool:
         return self.next_base_offset is None
+
+    def offsets_from(self, offset: int) -> range:
+        """Those that a batch may have where the ones before it end below `offset`."""
+        end_offset = self.base_offset + RELATIVE_OFFSET_MAX + 1
+        return range(offset, end_offset if self.next_base_offset is None else min(self.next_base_offset, end_offset))
 
     def path(self, suffix: str) -> str:
         return f"{self.directory}/{names.offset_name(self.base_offset, suffix)}"
@@ -70,10 +86,10 @@ def list_segments(filesystem: FileSystem, directory: str) -> list[SegmentFiles]:
         parsed = names.parse_offset_name(name)
         if parsed is not None and parsed[1] == names.LOG:
             found.append((parsed[0], size_bytes))
-    bases: list[int | None] = [base_offset for base_offset, _ in found]
+    following: list[int | None] = [*(base_offset for base_offset, _ in found[1:]), None]
     return [
         SegmentFiles(filesystem, directory, base_offset, size_bytes, next_base_offset)
-        for (base_offset, size_bytes), next_base_offset in zip(found, [*bases[1:], None], strict=True)
+        for (base_offset, size_bytes), next_base_offset in zip(found, following, strict=False)
     ]
 
 
@@ -121,12 +137,13 @@ def summarize(files: SegmentFiles, advance: Advance) -> SegmentSummary:
             summary.codecs.add(Codec(head.codec))
             summary.next_offset = head.next_offset
             _note_epoch(summary.epochs, head.leader_epoch, head.base_offset, head.last_offset)
+        left_over = what_is_left(log, valid_bytes, files.size_bytes, files.offsets_from(summary.next_offset))
+        if left_over is not None:
+            summary.damage = f"at position {valid_bytes}: {left_over}"
     except (CorruptData, ValueError) as error:
         summary.damage = f"at position {valid_bytes}: {error}"
     finally:
         log.close()
-    if summary.damage is None and valid_bytes < files.size_bytes:
-        summary.damage = f"at position {valid_bytes}: {files.size_bytes - valid_bytes} bytes of a batch cut short"
     return summary
 
 
@@ -168,3 +185,25 @@ def join_runs(summaries: Iterator[SegmentSummary]) -> list[EpochRun]:
 def is_cut_short(file: File, position: int) -> bool:
     """Whether the bytes from `position` on still are not a whole batch: a broker may be amid writing it."""
     return next(scan_heads(file, position, file.size()), None) is None
+
+
+def what_is_left(file: File, position: int, end: int, offsets: range) -> str | None:
+    """What the bytes behind the last whole batch are; None if there are none, or have become a batch meanwhile.
+
+    A write that was torn leaves the start of a batch with one of `offsets`. All else never was one.
+    """
+    if position >= end or not is_cut_short(file, position):
+        return None
+    if _begins_batch(file.read(position, MAGIC_POSITION + 1), offsets):
+        return f"the last {end - position} bytes are a batch cut short"
+    return f"no batch at position {position}: the last {end - position} bytes are none"
+
+
+def _begins_batch(start: bytes, offsets: range) -> bool:
+    """As far as the bytes go."""
+    least, greatest = (BASE_OFFSET.unpack(start[:8].ljust(8, rest))[0] for rest in (b"\x00", b"\xff"))
+    if greatest < offsets.start or least >= offsets.stop:
+        return False
+    if len(start) >= LENGTH_END and OFFSET_AND_LENGTH.unpack_from(start)[1] < SMALLEST_LENGTH:
+        return False
+    return len(start) <= MAGIC_POSITION or start[MAGIC_POSITION] <= MAGIC_V2

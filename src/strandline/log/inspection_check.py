@@ -10,12 +10,14 @@ Leftovers of unfinished work are told only where nobody is at work, since a runn
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 
 from strandline.log import checkpoints, names
 from strandline.log.clean_shutdown import CLEAN_SHUTDOWN_MARKER
 from strandline.log.filesystem import FileSystem, read_whole
 from strandline.log.inspection import METADATA_SNAPSHOT_NAME, Advance, SegmentFiles, list_segments
-from strandline.log.inspection_segment import Fault, SegmentCheck, Tally, check_batches
+from strandline.log.inspection_fault import Fault, Tally, readable
+from strandline.log.inspection_segment import SegmentCheck, check_batches
 from strandline.log.leader_epochs import LeaderEpochs
 from strandline.log.meta_properties import META_PROPERTIES, decode_meta_properties
 from strandline.log.partition_metadata import decode_partition_metadata
@@ -40,6 +42,10 @@ DECODERS: dict[str, Callable[[bytes], object]] = {
 
 def check_small_file(filesystem: FileSystem, path: str, tally: Tally) -> Iterator[Fault]:
     """A checkpoint, a snapshot or an identity: it can be decoded or it cannot."""
+    return readable(path, _small_file_faults(filesystem, path, tally))
+
+
+def _small_file_faults(filesystem: FileSystem, path: str, tally: Tally) -> Iterator[Fault]:
     name = path.rpartition("/")[2]
     parsed = names.parse_offset_name(name)
     tally.files += 1
@@ -50,6 +56,10 @@ def check_small_file(filesystem: FileSystem, path: str, tally: Tally) -> Iterato
 
 
 def check_metadata_snapshot(filesystem: FileSystem, path: str, tally: Tally) -> Iterator[Fault]:
+    return readable(path, _metadata_snapshot_faults(filesystem, path, tally))
+
+
+def _metadata_snapshot_faults(filesystem: FileSystem, path: str, tally: Tally) -> Iterator[Fault]:
     tally.files += 1
     file = filesystem.open(path, writable=False)
     try:
@@ -63,37 +73,45 @@ def check_segment(files: SegmentFiles, tally: Tally, advance: Advance) -> Iterat
     return capped(SegmentCheck(files, tally, advance).faults())
 
 
-class PartitionCheck:
-    """One partition's folder. `log_end_offset` is known after the walk."""
+@dataclass(slots=True)
+class FolderCheck:
+    """What a look at a folder of either kind needs. Nobody is at work in it if `is_at_rest`."""
 
-    def __init__(
-        self, filesystem: FileSystem, directory: str, tally: Tally, advance: Advance, *, is_at_rest: bool
-    ) -> None:
-        self.filesystem = filesystem
-        self.directory = directory
-        self.tally = tally
-        self.advance = advance
-        self.is_at_rest = is_at_rest
-        self.log_end_offset = 0
-        self._epochs: LeaderEpochs | None = None
-        self._previous_epoch: int | None = None
+    filesystem: FileSystem
+    directory: str
+    tally: Tally
+    advance: Advance
+    is_at_rest: bool
+
+    def _path(self, name: str) -> str:
+        return f"{self.directory}/{name}"
+
+
+@dataclass(slots=True)
+class PartitionCheck(FolderCheck):
+    """One partition's folder. `log_end_offset` is known after the walk; None if its segments could not be read."""
+
+    log_end_offset: int | None = None
+    _epochs: LeaderEpochs | None = None
+    _previous_epoch: int | None = None
 
     def faults(self) -> Iterator[Fault]:
+        return readable(self.directory, self._faults())
+
+    def _faults(self) -> Iterator[Fault]:
         self.tally.partitions += 1
         segments = list_segments(self.filesystem, self.directory)
+        self.log_end_offset = 0
         yield from self._small_file_faults({segment.base_offset for segment in segments})
         for segment in segments:
             check = SegmentCheck(segment, self.tally, self.advance)
             yield from capped(check.faults())
             yield from self._epoch_faults(segment, check.epochs)
-            self.log_end_offset = check.next_offset
+            self.log_end_offset = check.next_offset if check.is_read else None
         if segments and self._epochs is not None:
             yield from self._last_epoch_faults()
         elif not segments:
             yield Fault(self.directory, None, "there is no segment; a broker would begin an empty log here")
-
-    def _path(self, name: str) -> str:
-        return f"{self.directory}/{name}"
 
     def _small_file_faults(self, base_offsets: set[int]) -> Iterator[Fault]:
         for name in self.filesystem.sizes(self.directory):
@@ -116,7 +134,7 @@ class PartitionCheck:
         try:
             path = self._path(names.LEADER_EPOCH_CHECKPOINT)
             return LeaderEpochs.from_entries(checkpoints.read_leader_epochs(self.filesystem, path))
-        except CorruptData:
+        except (CorruptData, OSError):
             return None
 
     def _epoch_faults(self, segment: SegmentFiles, found: list[tuple[int, int, int]]) -> Iterator[Fault]:
@@ -148,7 +166,9 @@ class PartitionCheck:
     def _last_epoch_faults(self) -> Iterator[Fault]:
         assert self._epochs is not None
         entries = self._epochs.entries()
-        if entries and self.is_at_rest and entries[-1].start_offset > self.log_end_offset:
+        if self.log_end_offset is None or not entries or not self.is_at_rest:
+            return
+        if entries[-1].start_offset > self.log_end_offset:
             yield Fault(
                 self._path(names.LEADER_EPOCH_CHECKPOINT),
                 None,
@@ -157,39 +177,31 @@ class PartitionCheck:
             )
 
 
-class DirectoryCheck:
+class DirectoryCheck(FolderCheck):
     """A whole data directory: its own files, then each partition."""
-
-    def __init__(
-        self, filesystem: FileSystem, directory: str, tally: Tally, advance: Advance, *, is_at_rest: bool
-    ) -> None:
-        self.filesystem = filesystem
-        self.directory = directory
-        self.tally = tally
-        self.advance = advance
-        self.is_at_rest = is_at_rest
 
     def faults(self, folders: list[str]) -> Iterator[Fault]:
         for name in self.filesystem.sizes(self.directory):
             if name in DECODERS:
-                yield from check_small_file(self.filesystem, f"{self.directory}/{name}", self.tally)
+                yield from check_small_file(self.filesystem, self._path(name), self.tally)
             elif name.endswith(".tmp") and self.is_at_rest:
-                yield Fault(f"{self.directory}/{name}", None, "left over from an unfinished write")
+                yield Fault(self._path(name), None, "left over from an unfinished write")
         for folder in folders:
             partition = PartitionCheck(self.filesystem, folder, self.tally, self.advance, is_at_rest=self.is_at_rest)
             yield from partition.faults()
-            yield from self._promise_faults(folder, partition.log_end_offset)
+            if partition.log_end_offset is not None and self.is_at_rest:
+                yield from self._promise_faults(folder, partition.log_end_offset)
 
     def _promise_faults(self, folder: str, log_end_offset: int) -> Iterator[Fault]:
         """A checkpoint that promises more than there is: data has been lost."""
         partition = parse_partition_folder(folder.rpartition("/")[2])
         for name in (checkpoints.RECOVERY_POINT_CHECKPOINT, checkpoints.LOG_START_CHECKPOINT):
-            path = f"{self.directory}/{name}"
+            path = self._path(name)
             try:
                 offset = checkpoints.read_offsets(self.filesystem, path).get(partition, 0) if partition else 0
-            except CorruptData:
-                continue
-            if offset > log_end_offset and self.is_at_rest:
+            except (CorruptData, OSError):
+                continue  # which has been told already
+            if offset > log_end_offset:
                 yield Fault(
                     path, None, f"offset {offset} of {partition} lies beyond its log, which ends at {log_end_offset}"
                 )

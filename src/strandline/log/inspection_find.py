@@ -5,17 +5,19 @@ over batch heads. By time: the first segment whose time index reaches that late,
 time, the offset index entry for that, then a scan for a batch that is late enough, and its first such record.
 
 It is the way `Segment` and `lookup` go, without their mending: an index that leads astray is told, and the scan begins
-at the start of the segment instead.
+at the start of the segment instead. A batch that compaction has emptied is passed over. Damage ends the search: what
+lies behind it may be what was asked for, or may have been lost.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from strandline.log import names
-from strandline.log.inspection import SegmentFiles
+from strandline.log.filesystem import File
+from strandline.log.inspection import SegmentFiles, what_is_left
 from strandline.log.scan import scan_heads
 from strandline.model.failures import CorruptData
 from strandline.records.batch import BatchHead
@@ -49,7 +51,7 @@ class SegmentVisit:
 class FoundBatch(NamedTuple):
     position: int
     batch: bytes
-    record: Record | None  # None where the offset itself is gone from its batch
+    record: Record
 
 
 @dataclass(slots=True)
@@ -59,29 +61,42 @@ class Search:
     skipped_segments: int = 0  # by their largest timestamp
     visits: list[SegmentVisit] = field(default_factory=list)
     found: FoundBatch | None = None
+    damage: str | None = None  # where the search had to stop
+
+
+class Wanted(NamedTuple):
+    """A record at or after both."""
+
+    offset: int
+    timestamp: int | None = None
+
+    def may_be_in(self, head: BatchHead) -> bool:
+        return head.last_offset >= self.offset and (self.timestamp is None or head.max_timestamp >= self.timestamp)
+
+    def first_of(self, batch: bytes) -> Record | None:
+        for record in read_records(batch):
+            if record.offset >= self.offset and (self.timestamp is None or record.timestamp >= self.timestamp):
+                return record
+        return None
 
 
 def find_offset(segments: list[SegmentFiles], offset: int) -> Search:
-    """The batch that holds the offset, or the first after it where compaction has taken it."""
-    search = Search(len(segments))
-    chosen = _binary_search(segments, offset, search)
-    for files in segments[chosen:]:
+    """The record at the offset, or the first after it where compaction has taken it."""
+    search, wanted = Search(len(segments)), Wanted(offset)
+    for files in segments[_binary_search(segments, offset, search) :]:
         visit = SegmentVisit(files)
         search.visits.append(visit)
         visit.offset_entry = _offset_entry(files, offset)
-        found = _scan(visit, lambda head: head.last_offset >= offset)
-        if found is not None:
-            position, batch = found
-            records = (record for record in read_records(batch) if record.offset >= offset)
-            search.found = FoundBatch(position, batch, next(records, None))
-            return search
-        visit.notes.append("the offset is not in this segment: compaction emptied its end, or the log ends here")
+        _scan(search, visit, wanted)
+        if search.found is not None or search.damage is not None:
+            break
+        visit.notes.append("nothing from the offset on is in this segment")
     return search
 
 
 def find_time(segments: list[SegmentFiles], timestamp: int, log_start_offset: int) -> Search:
     """The first record at or after both the time and the log's start."""
-    search = Search(len(segments))
+    search, wanted = Search(len(segments)), Wanted(log_start_offset, timestamp)
     for files in segments[_binary_search(segments, log_start_offset, Search(0)) :]:
         last_timestamp = files.time_index().last_entry[0]
         if not files.is_active and files.exists(names.TIME_INDEX) and last_timestamp < timestamp:
@@ -89,24 +104,20 @@ def find_time(segments: list[SegmentFiles], timestamp: int, log_start_offset: in
             continue
         visit = SegmentVisit(files)
         search.visits.append(visit)
-        search.found = _find_time_in(visit, timestamp, log_start_offset)
-        if search.found is not None:
-            return search
+        _follow_time_index(visit, wanted)
+        _scan(search, visit, wanted)
+        if search.found is not None or search.damage is not None:
+            break
         visit.notes.append("no record here is late enough")
     return search
 
 
-def _find_time_in(visit: SegmentVisit, timestamp: int, from_offset: int) -> FoundBatch | None:
+def _follow_time_index(visit: SegmentVisit, wanted: Wanted) -> None:
+    assert wanted.timestamp is not None
     index = visit.files.time_index()
-    visit.time_entry = _last_entry(index.entries(), index.entry_count, timestamp)
+    visit.time_entry = _last_entry(index.entries(), index.entry_count, wanted.timestamp)
     start_offset = visit.files.base_offset if visit.time_entry is None else visit.time_entry.target
-    visit.offset_entry = _offset_entry(visit.files, max(start_offset, from_offset))
-    found = _scan(visit, lambda head: head.max_timestamp >= timestamp and head.last_offset >= from_offset)
-    if found is None:
-        return None
-    position, batch = found
-    late = (record for record in read_records(batch) if record.timestamp >= timestamp and record.offset >= from_offset)
-    return FoundBatch(position, batch, next(late, None))
+    visit.offset_entry = _offset_entry(visit.files, max(start_offset, wanted.offset))
 
 
 def _binary_search(segments: list[SegmentFiles], offset: int, search: Search) -> int:
@@ -137,25 +148,50 @@ def _last_entry(entries: Iterator[tuple[int, int]], count: int, key: int) -> Ind
     return last
 
 
-def _scan(visit: SegmentVisit, is_wanted: Callable[[BatchHead], bool]) -> tuple[int, bytes] | None:
+def _scan(search: Search, visit: SegmentVisit, wanted: Wanted) -> None:
     start = 0 if visit.offset_entry is None else visit.offset_entry.target
     if start and not _begins_batch(visit, start):
         visit.notes.append(f"the index leads to position {start}, where no batch begins; scanned from 0 instead")
         start = 0
+    walk = _Walk(visit.files, wanted, position=start)
     log = visit.files.open_log()
-    batches = position = 0
     try:
-        for position, head in scan_heads(log, start, visit.files.size_bytes):
-            batches += 1
-            if is_wanted(head):
-                visit.scan = Scan(start, batches, position - start)
-                return position, log.read(position, head.size_bytes)
+        search.found = walk.run(log)
     except CorruptData as error:
-        raise CorruptData(f"{visit.files.path(names.LOG)}: {error}") from error
+        search.damage = f"{visit.files.path(names.LOG)}: position {walk.position}: {error}"
     finally:
         log.close()
-    visit.scan = Scan(start, batches, visit.files.size_bytes - start)
-    return None
+    visit.scan = Scan(start, walk.batches, walk.position - start)
+    if walk.emptied:
+        visit.notes.append(f"batches looked into that hold no such record any more: {walk.emptied}")
+
+
+@dataclass(slots=True)
+class _Walk:
+    """From batch to batch. `position` is that of the one being looked at, at the end that of the segment's end."""
+
+    files: SegmentFiles
+    wanted: Wanted
+    position: int
+    batches: int = 0
+    emptied: int = 0
+
+    def run(self, log: File) -> FoundBatch | None:
+        next_offset = self.files.base_offset
+        for position, head in scan_heads(log, self.position, self.files.size_bytes):
+            self.batches += 1
+            if self.wanted.may_be_in(head):
+                batch = log.read(position, head.size_bytes)
+                record = self.wanted.first_of(batch)
+                if record is not None:
+                    return FoundBatch(position, batch, record)
+                self.emptied += 1
+            self.position = position + head.size_bytes
+            next_offset = head.next_offset
+        left_over = what_is_left(log, self.position, self.files.size_bytes, self.files.offsets_from(next_offset))
+        if left_over is not None:
+            raise CorruptData(left_over)
+        return None
 
 
 def _begins_batch(visit: SegmentVisit, position: int) -> bool:

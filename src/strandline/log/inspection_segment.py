@@ -18,13 +18,13 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Generator, Iterator
-from dataclasses import dataclass
-from typing import NamedTuple
 
 from strandline.log import names
 from strandline.log.aborted_index import AbortedTransaction
 from strandline.log.filesystem import File
-from strandline.log.inspection import Advance, SegmentFiles, is_cut_short
+from strandline.log.inspection import OFFSET_MAX, Advance, SegmentFiles, what_is_left
+from strandline.log.inspection_fault import Fault, Tally, readable
+from strandline.log.mapped_index import RELATIVE_OFFSET_MAX
 from strandline.log.scan import read_batches
 from strandline.model.failures import CorruptData
 from strandline.records.batch import MAGIC_V2, NO_TIMESTAMP, BatchHead
@@ -33,30 +33,6 @@ from strandline.records.heads import verified_head_of
 from strandline.records.legacy import read_checked_records
 from strandline.records.record import records_section
 from strandline.records.walk import COLUMNS, OFFSET_DELTA, walk_records
-
-PositionedFault = tuple[str, int | None, str]  # suffix of the file, position in it, sentence
-
-
-class Fault(NamedTuple):
-    path: str
-    position: int | None
-    sentence: str
-
-    def __str__(self) -> str:
-        where = "" if self.position is None else f" position {self.position}:"
-        return f"{self.path}:{where} {self.sentence}"
-
-
-@dataclass(slots=True)
-class Tally:
-    """How much was looked at."""
-
-    partitions: int = 0
-    segments: int = 0
-    batches: int = 0
-    records: int = 0
-    files: int = 0
-    bytes: int = 0
 
 
 class SegmentCheck:
@@ -67,69 +43,80 @@ class SegmentCheck:
         self.tally = tally
         self.advance = advance
         self.next_offset = files.base_offset
+        self.is_read = False  # whether the walk came to the end, or to damage behind which nothing can be read
+        self.doubtful_ends = range(0)  # where the log ends instead, if the last batch's leap in offsets is damage
+        self.has_gaps = False
         self.epochs: list[tuple[int, int, int]] = []  # (epoch, base offset, position) where the epoch changes
         self.offset_walk = OffsetIndexWalk(files)
         self.time_walk = TimeIndexWalk(files)
         self.aborted_walk = AbortedIndexWalk(files)
 
     def faults(self) -> Iterator[Fault]:
-        for suffix, position, sentence in self._faults():
-            yield Fault(self.files.path(suffix), position, sentence)
+        return readable(self.files.path(names.LOG), self._faults())
 
-    def _faults(self) -> Iterator[PositionedFault]:
+    def _faults(self) -> Iterator[Fault]:
         self.tally.segments += 1
         self.tally.files += 1
-        for walk in (self.offset_walk, self.time_walk, self.aborted_walk):
+        walks = (self.offset_walk, self.time_walk, self.aborted_walk)
+        for walk in walks:
+            path = self.files.path(walk.suffix)
             if self.files.exists(walk.suffix):
                 self.tally.files += 1
-                for sentence in walk.open():
-                    yield walk.suffix, None, sentence
+                yield from readable(path, (Fault(path, None, sentence) for sentence in walk.open()))
             elif walk.suffix != names.ABORTED_INDEX:
-                yield walk.suffix, None, "the index is missing; a broker makes it anew when it needs it"
+                yield Fault(path, None, "the index is missing; a broker makes it anew when it needs it")
         is_whole = yield from self._walk_log()
-        if is_whole:
-            for walk in (self.offset_walk, self.time_walk, self.aborted_walk):
-                for sentence in walk.finish(self.next_offset):
-                    yield walk.suffix, None, sentence
+        self.is_read = True
+        for walk in walks if is_whole else ():
+            for sentence in walk.finish(self.next_offset):
+                yield Fault(self.files.path(walk.suffix), None, sentence)
 
-    def _walk_log(self) -> Generator[PositionedFault, None, bool]:
+    def _walk_log(self) -> Generator[Fault, None, bool]:
         """Whether the end was reached, so that index entries behind it are wrong ones."""
-        log = self.files.open_log()
+        log, path = self.files.open_log(), self.files.path(names.LOG)
         valid_bytes, size_bytes = 0, self.files.size_bytes
+        self.tally.bytes += size_bytes
         try:
             for position, batch in read_batches(log, 0, size_bytes):
                 self.tally.batches += 1
-                self.tally.bytes += len(batch)
                 self.advance(len(batch))
                 yield from self._take(position, batch)
                 valid_bytes = position + len(batch)
-            if valid_bytes < size_bytes and is_cut_short(log, valid_bytes):
-                left = size_bytes - valid_bytes
-                yield names.LOG, valid_bytes, f"the last {left} bytes are a batch cut short; recovery cuts them off"
+            left_over = what_is_left(log, valid_bytes, size_bytes, self.files.offsets_from(self.next_offset))
+            if left_over is not None:
+                yield Fault(path, valid_bytes, f"{left_over}; recovery cuts them off")
         except CorruptData as error:
             unread = size_bytes - valid_bytes
-            yield names.LOG, valid_bytes, f"{error}; the {unread} bytes from here on cannot be read"
+            yield Fault(path, valid_bytes, f"{error}; the {unread} bytes from here on cannot be read")
             return False
         finally:
             log.close()
         return True
 
-    def _take(self, position: int, batch: memoryview) -> Iterator[PositionedFault]:
+    def _take(self, position: int, batch: memoryview) -> Iterator[Fault]:
+        path = self.files.path(names.LOG)
         try:
             head = verified_head_of(batch)
         except CorruptData as error:
-            yield names.LOG, position, str(error)
+            yield Fault(path, position, str(error))
             self.offset_walk.skip(position)
             return
         self.tally.records += head.record_count
         for sentence in (*self._order_faults(head), *record_faults(head, batch)):
-            yield names.LOG, position, sentence
-        self.next_offset = max(self.next_offset, head.next_offset)
+            yield Fault(path, position, sentence)
+        self._note_offsets(head)
         if head.magic >= MAGIC_V2 and (not self.epochs or self.epochs[-1][0] != head.leader_epoch):
             self.epochs.append((head.leader_epoch, head.base_offset, position))
         for walk in (self.offset_walk, self.time_walk, self.aborted_walk):
             for sentence in walk.take(position, head, batch):
-                yield walk.suffix, None, sentence
+                yield Fault(self.files.path(walk.suffix), None, sentence)
+
+    def _note_offsets(self, head: BatchHead) -> None:
+        is_leap = head.base_offset > self.next_offset
+        self.has_gaps = self.has_gaps or is_leap
+        without_leap = self.next_offset + head.last_offset_delta + 1
+        self.doubtful_ends = range(self.next_offset + 1, min(without_leap, head.base_offset) + 1 if is_leap else 0)
+        self.next_offset = max(self.next_offset, head.next_offset)
 
     def _order_faults(self, head: BatchHead) -> Iterator[str]:
         limit = self.files.next_base_offset
@@ -139,16 +126,18 @@ class SegmentCheck:
             yield f"offset {head.base_offset} comes after offset {self.next_offset - 1}"
         elif limit is not None and head.last_offset >= limit:
             yield f"offset {head.last_offset} belongs to the next segment, which begins at {limit}"
+        elif head.last_offset - self.files.base_offset > RELATIVE_OFFSET_MAX:
+            yield f"offset {head.last_offset} is too far from the segment's base offset for its indexes"
 
 
 def check_batches(file: File, size_bytes: int, tally: Tally) -> Iterator[tuple[int, str]]:
     """Position and sentence of each fault in a file of batches that has no indexes: a snapshot of KRaft's."""
     valid_bytes = 0
+    tally.bytes += size_bytes
     try:
         for position, batch in read_batches(file, 0, size_bytes):
             valid_bytes = position + len(batch)
             tally.batches += 1
-            tally.bytes += len(batch)
             try:
                 head = verified_head_of(batch)
             except CorruptData as error:
@@ -160,8 +149,9 @@ def check_batches(file: File, size_bytes: int, tally: Tally) -> Iterator[tuple[i
     except CorruptData as error:
         yield valid_bytes, str(error)
         return
-    if valid_bytes < size_bytes:
-        yield valid_bytes, f"the last {size_bytes - valid_bytes} bytes are a batch cut short"
+    left_over = what_is_left(file, valid_bytes, size_bytes, range(OFFSET_MAX))
+    if left_over is not None:
+        yield valid_bytes, left_over
 
 
 def record_faults(head: BatchHead, batch: memoryview) -> Iterator[str]:

@@ -22,7 +22,7 @@ def resolve_leftovers(filesystem: FileSystem, directory: str, settings: LogSetti
     covered = _covered_offsets(filesystem, directory, settings, swaps)
     # The name that we see may not be on the disk yet, where it still is `.cleaned` beside what it replaces.
     filesystem.sync_directory(directory)
-    for name in filesystem.names(directory):
+    for name in filesystem.sizes(directory):
         parsed = names.parse_offset_name(name)
         if parsed is not None and parsed[0] in covered and parsed[1] in names.SEGMENT_SUFFIXES:
             findings.append(f"removed {name}: replaced by a finished compaction")
@@ -45,7 +45,7 @@ def _put_in_place(filesystem: FileSystem, directory: str, swaps: list[str], find
 
 def _remove_unfinished(filesystem: FileSystem, directory: str, findings: list[str]) -> list[str]:
     """Remove what cannot be used; returns the names of the swap files that can."""
-    found = filesystem.names(directory)
+    found = list(filesystem.sizes(directory))  # files only: a folder is not ours, whatever its name
     cleaned = [name for name in found if name.endswith(names.CLEANED)]
     swaps = [name for name in found if name.endswith(names.SWAP)]
     first_unfinished = min((_offset(name) for name in cleaned), default=None)

@@ -58,7 +58,7 @@ class Log(LogWriter):
 
     def _append_replicated_batch(self, batch: memoryview, now_ms: int) -> None:
         head = verified_head_of(batch)
-        marker = read_marker(batch) if head.is_control and head.producer_id >= 0 else None
+        marker = read_marker(batch) if head.is_control and head.producer_id >= 0 else None  # before anything is changed
         if head.base_offset < self.log_end_offset <= head.last_offset and self.is_empty:
             self._begin_inside(head, now_ms)
         if head.base_offset < self.log_end_offset:
@@ -217,7 +217,8 @@ class Log(LogWriter):
             for segment in self.segments.from_offset(self.recovery_point)
             if segment.base_offset < target or segment.base_offset == self.recovery_point
         ]
-        directory = self.directory if self._has_new_names else None
+        # Names that a flush which still runs has promised are not there yet for one that may end before it.
+        directory = self.directory if self._has_new_names or self._running_flushes else None
         self._has_new_names = False
         work = FlushWork(self.filesystem, directory, segments, list(self._unflushed_paths), target)
         self._running_flushes.append(work)

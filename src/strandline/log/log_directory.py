@@ -28,7 +28,7 @@ from strandline.log.clean_shutdown import (
 )
 from strandline.log.filesystem import File, FileSystem, make_directories_durably, read_whole, replace_durably
 from strandline.log.log import Log
-from strandline.log.names import PARTITION_METADATA
+from strandline.log.names import LOCK, PARTITION_METADATA
 from strandline.log.partition_metadata import decode_partition_metadata, encode_partition_metadata
 from strandline.log.recovery import open_log
 from strandline.model.failures import CorruptData, StorageFailed, check
@@ -41,7 +41,6 @@ from strandline.model.partitions import (
 )
 from strandline.model.settings import LogSettings
 
-LOCK = ".lock"
 KRAFT_METADATA_TOPIC = "__cluster_metadata"  # Kafka's own quorum log, which lies among the partitions: not ours
 SettingsOf = Callable[[str], LogSettings]
 Progress = Callable[[str], None]

@@ -14,12 +14,12 @@ from strandline.log.filesystem import Buffer
 from strandline.log.log_state import LogState
 from strandline.log.producer_state import CompletedTransaction
 from strandline.log.segment import Segment
-from strandline.model.failures import Refused, check
+from strandline.model.failures import CorruptData, ErrorCode, Refused, check
 from strandline.records.batch import (
     NO_TIMESTAMP,
     set_place,
 )
-from strandline.records.control import read_marker
+from strandline.records.control import EndTransactionMarker, read_marker
 
 
 class Appended(NamedTuple):
@@ -87,6 +87,7 @@ class LogWriter(LogState):
 
     def _append_particular(self, batch: Buffer, leader_epoch: int, now_ms: int, from_client: bool) -> Appended:
         batch, head = self._admission.admit(batch, now_ms, from_client)
+        marker = _marker_in(batch) if head.is_control and head.producer_id >= 0 else None
         base_offset = self.log_end_offset
         last_offset = base_offset + head.last_offset_delta
         completed: CompletedTransaction | None = None
@@ -102,12 +103,7 @@ class LogWriter(LogState):
         self._make_room(len(batch), base_offset, last_offset, head.max_timestamp, now_ms)
         set_place(batch, 0, base_offset, head.batch_length, leader_epoch)
         if head.producer_id >= 0:
-            completed = self.producers.accept(
-                head,
-                base_offset=base_offset,
-                from_client=True,
-                marker=read_marker(batch) if head.is_control else None,
-            )
+            completed = self.producers.accept(head, base_offset=base_offset, from_client=True, marker=marker)
         self._take_in(batch, base_offset, last_offset, head.max_timestamp, leader_epoch)
         if completed is not None:
             self._complete(completed)
@@ -147,8 +143,10 @@ class LogWriter(LogState):
     def _write_pending(self) -> None:
         pending = self._pending
         if pending.buffers:
-            self.segments.active.append(pending.buffers, pending.notes)
-            pending.clear()
+            try:
+                self.segments.active.append(pending.buffers, pending.notes)
+            finally:
+                pending.clear()  # whatever went wrong, nothing is written twice
 
     def _complete(self, completed: CompletedTransaction) -> None:
         """A marker ended a transaction: index it if aborted, after its bytes are written."""
@@ -191,3 +189,10 @@ class LogWriter(LogState):
         self._has_new_names = True
         self.segments.add(segment)
         return segment
+
+
+def _marker_in(batch: Buffer) -> EndTransactionMarker | None:
+    try:
+        return read_marker(batch)
+    except CorruptData as error:
+        raise Refused(ErrorCode.INVALID_RECORD, str(error)) from None

@@ -7,6 +7,9 @@ a crash that is not so: the rest is zeros, or entries of a truncated past. `sani
 and recovery rebuilds the index from the log (SPEC L7). Nothing is checksummed, because everything can be
 rebuilt.
 
+A store into a hole needs room on the disk, and where there is none the process is killed without a word. So the
+hole is given its place a piece at a time, just ahead of the entries: a full disk is then an `OSError` like any.
+
 No file is touched before the first use, so that a log of many segments opens quickly. Nothing is unmapped
 by hand: a mapping ends with its last reference. An index belongs to one thread.
 
@@ -26,6 +29,7 @@ from strandline.model.failures import CorruptData, check
 
 DEFAULT_MAX_BYTES = 10 * 2**20
 WARM_BYTES = 8192
+RESERVED_BYTES = 4096
 RELATIVE_OFFSET_MAX = 2**31 - 1
 
 NOTHING_MAPPED = bytearray()  # known by identity: the mapping of an index that is not open
@@ -41,6 +45,7 @@ class MappedIndex(ABC):
         "_file_bytes",
         "_filesystem",
         "_mapped",
+        "_reserved",
         "_writable",
         "base_offset",
         "max_bytes",
@@ -73,6 +78,7 @@ class MappedIndex(ABC):
         self._file_bytes = 0
         self._capacity = 0  # no slot is free before the file is open: so the first append comes to open it
         self._count = 0
+        self._reserved = 0  # entries from the last one up to here can be stored without fear
         self._remember_last()
 
     @property
@@ -177,8 +183,21 @@ class MappedIndex(ABC):
                 high = middle
         return low
 
+    def _reserve(self, slot: int) -> None:
+        """Room on the disk for the entry at `slot` and some more."""
+        start = slot * self.ENTRY.size
+        length = min(RESERVED_BYTES, self._file_bytes - start)
+        file = self._file or self._filesystem.open(self.path)
+        try:
+            file.reserve(start, length)
+        finally:
+            if file is not self._file:
+                file.close()
+        self._reserved = (start + length) // self.ENTRY.size
+
     def _keep(self, count: int) -> None:
         self._count = count
+        self._reserved = 0
         self._remember_last()
 
     @abstractmethod
@@ -244,4 +263,5 @@ class MappedIndex(ABC):
         self._mapped = file.map(file_bytes) if file_bytes else bytearray()
         self._file_bytes = file_bytes
         self._capacity = file_bytes // self.ENTRY.size
+        self._reserved = 0
         return self._mapped

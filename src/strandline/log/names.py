@@ -1,4 +1,4 @@
-"""Names of the files in a partition folder.
+"""Names of the files in a partition folder, and of the lock of the data directory around it.
 
     00000000000000012768.log          record batches; the number is the segment's base offset, in 20 digits
     00000000000000012768.index        offset index        00000000000000012768.timeindex   time index
@@ -26,8 +26,10 @@ DELETED = ".deleted"
 
 LEADER_EPOCH_CHECKPOINT = "leader-epoch-checkpoint"
 PARTITION_METADATA = "partition.metadata"
+LOCK = ".lock"
 
 OFFSET_DIGITS = 20
+OFFSET_MAX = 2**63 - 1  # twenty digits have room for more
 
 
 def offset_name(offset: int, suffix: str) -> str:
@@ -38,5 +40,5 @@ def parse_offset_name(name: str) -> tuple[int, str] | None:
     """The offset and everything after its twenty digits, or None where the name has another form."""
     digits, suffix = name[:OFFSET_DIGITS], name[OFFSET_DIGITS:]
     if len(digits) == OFFSET_DIGITS and digits.isascii() and digits.isdigit() and suffix.startswith("."):
-        return int(digits), suffix
+        return (int(digits), suffix) if int(digits) <= OFFSET_MAX else None
     return None

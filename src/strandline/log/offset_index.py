@@ -43,19 +43,21 @@ class OffsetIndex(MappedIndex):
     def append(self, offset: int, position: int) -> None:
         """`position` must fit 31 bits, as segments do."""
         relative_offset, slot = offset - self.base_offset, self._count
-        if slot >= self._capacity or not self._last_relative_offset < relative_offset <= RELATIVE_OFFSET_MAX:
+        if slot >= self._reserved or not self._last_relative_offset < relative_offset <= RELATIVE_OFFSET_MAX:
             slot = self._slot_to_append(offset)
         write_entry(self._mapped, slot * ENTRY_BYTES, relative_offset, position)
         self._last_relative_offset = relative_offset
         self._count = slot + 1
 
     def _slot_to_append(self, offset: int) -> int:
-        """The way round for the first append, which opens the file, and for the ones that cannot be."""
+        """The way round for the first append, which opens the file, for the first of a piece of it, and for the ones
+        that cannot be."""
         self._bytes()
         check(self.can_append_offset(offset), f"{self.path} cannot hold offset {offset} in 31 bits")
         if offset - self.base_offset <= self._last_relative_offset:
             raise CorruptData(f"{self.path}: offset {offset} does not come after {self.last_offset}.")
         check(self._count < self._capacity, f"{self.path} is full with {self._count} entries")
+        self._reserve(self._count)
         return self._count
 
     def lookup(self, offset: int) -> tuple[int, int]:

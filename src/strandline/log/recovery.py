@@ -65,7 +65,7 @@ def open_log(
     opening.load_epochs()
     if not is_clean:
         opening.recover(recovery_point)
-    log_end_offset = opening.settle_end()
+    log_end_offset = opening.settle_end(recovery_point if is_clean else None)
     opening.settle_start(log_end_offset)
     opening.settle_epochs(log_end_offset)
     opening.settle_producers(log_end_offset)
@@ -175,7 +175,9 @@ class _Opening:
         self._rebuild_producers(start)
         expected, has_gaps = start, self.settings.compacts
         for index, segment in enumerate(unflushed):
-            if segment.base_offset > expected and not has_gaps:
+            # A segment spans 31 bits of offsets: what begins further on was not behind records that are lost.
+            is_near = index == 0 or unflushed[index - 1].fits_offset(segment.base_offset - 1)
+            if segment.base_offset > expected and is_near and not has_gaps:
                 self.findings.append(f"{segment} begins above offset {expected}, where the log ends")
                 self._drop(unflushed[index:])
                 return
@@ -218,9 +220,14 @@ class _Opening:
             segment.remove_files()
             self.filesystem.sync_directory(self.directory)
 
-    def settle_end(self) -> int:
+    def settle_end(self, promised_end: int | None) -> int:
+        """`promised_end` is what a clean stop wrote down as the end of the log."""
         log_end_offset = self._end_of(self.segments.active)
         if log_end_offset >= self.log_start_offset:
+            return log_end_offset
+        if promised_end is not None and promised_end <= log_end_offset:
+            self.findings.append(f"the log is whole and ends at {log_end_offset}: no start at {self.log_start_offset}")
+            self.log_start_offset = 0
             return log_end_offset
         self.findings.append(
             f"the log ends at {log_end_offset}, below its start {self.log_start_offset}: begun anew there"

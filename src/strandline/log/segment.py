@@ -175,6 +175,8 @@ class Segment:
         """
         if not self.is_preallocated:
             self.prepare_for_append()
+        if self._max_timestamp is None:
+            self._load_max_timestamp()  # while the file is what its indexes were made from
         position = self.size_bytes
         file = self._file or self.file
         self.size_bytes = position + file.append(buffers)
@@ -239,10 +241,12 @@ class Segment:
 
     @property
     def max_timestamp(self) -> int:
-        if self._max_timestamp is None:
-            if not index_truth.is_last_time_entry_true(self):
-                self.rebuild_indexes()
-            self._max_timestamp, self.offset_of_max_timestamp = self.time_index.last_entry
+        return self._load_max_timestamp() if self._max_timestamp is None else self._max_timestamp
+
+    def _load_max_timestamp(self) -> int:
+        if not index_truth.is_last_time_entry_true(self):
+            self.rebuild_indexes()
+        self._max_timestamp, self.offset_of_max_timestamp = self.time_index.last_entry
         return self._max_timestamp
 
     def largest_timestamp_or_modified_ms(self) -> int:
@@ -327,11 +331,6 @@ class Segment:
             self.finish()
             self.offset_index.sync()  # no flush will come by here again, and a clean stop vouches for them
             self.time_index.sync()
-
-    def reset_indexes(self) -> None:
-        """All three indexes empty and ready to be filled again by a walk over the file."""
-        self.clear_indexes()
-        self.aborted.clear()
 
     def clear_indexes(self) -> None:
         if self._offset_index is None or self._time_index is None:

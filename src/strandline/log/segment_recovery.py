@@ -48,7 +48,8 @@ class SegmentRecovery:
     def run(self) -> None:
         """Rebuild what is derived from the segment. The file is not cut here: `cut` does it, if `fault` says so."""
         segment = self.segment
-        segment.reset_indexes()
+        segment.clear_indexes()
+        segment.aborted.clear()
         fault = self._walk()
         while fault is not None and self._keep_rotten():
             self.findings.append(f"{segment}: {fault}; kept, for it was flushed")

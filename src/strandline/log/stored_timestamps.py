@@ -101,7 +101,10 @@ class StoredTimestamps:
         path = self._index_path(kind)
         if not self.filesystem.exists(path):
             return None
-        data = read_whole(self.filesystem, path)
+        try:
+            data = read_whole(self.filesystem, path)
+        except CorruptData:
+            return None
         count = -(-len(data.rstrip(b"\0")) // entry_bytes)
         entry = data[(count - 1) * entry_bytes : count * entry_bytes] if count else b""
         return entry if len(entry) == entry_bytes else None

@@ -57,6 +57,8 @@ class TimeIndex(MappedIndex):
         last_timestamp, last_offset = self._last_entry
         relative_offset = offset - self.base_offset
         if timestamp > last_timestamp and last_offset <= offset and relative_offset <= RELATIVE_OFFSET_MAX:
+            if slot >= self._reserved:
+                self._reserve(slot)
             write_entry(self._mapped, slot * ENTRY_BYTES, timestamp, relative_offset)
             self._last_entry = (timestamp, offset)
             self._count = slot + 1

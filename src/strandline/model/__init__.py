@@ -1,1 +1,1 @@
-"""Words every package shares: identities, settings by Kafka's names, the four forms of failure."""
+"""Words every package shares: identities, settings by Kafka's names, the five forms of failure."""

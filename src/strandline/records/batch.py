@@ -50,6 +50,8 @@ TRANSACTIONAL = 0x10
 CONTROL = 0x20
 DELETE_HORIZON = 0x40
 
+OFFSET_MAX = 2**63 - 2  # the one after it must have a place in 64 bits too
+
 NO_PRODUCER_ID = -1
 NO_PRODUCER_EPOCH = -1
 NO_SEQUENCE = -1
@@ -155,7 +157,13 @@ def verify_batch(batch: Buffer) -> BatchHead:
         raise CorruptData(f"CRC of the batch at offset {head.base_offset} does not match its bytes")
     if head.last_offset_delta < 0 or head.record_count < 0:
         raise CorruptData(f"batch at offset {head.base_offset} has a negative count")
+    check_offsets(head.base_offset, head.last_offset)
     return head
+
+
+def check_offsets(first_offset: int, last_offset: int) -> None:
+    if first_offset < 0 or last_offset > OFFSET_MAX:
+        raise CorruptData(f"batch from {first_offset} to {last_offset}: there are no such offsets")
 
 
 def set_base_offset(batch: bytearray | memoryview, base_offset: int, position: int = 0) -> None:

@@ -41,6 +41,7 @@ from strandline.records.batch import (
     NO_TIMESTAMP,
     BatchHead,
     Buffer,
+    check_offsets,
     split_batches,
 )
 from strandline.records.builder import INT_MAX, build_batch
@@ -53,6 +54,7 @@ TIMESTAMP = Struct(">q")
 LENGTH = Struct(">i")
 CRC_POSITION = 12
 NULL_LENGTH = -1
+INNER_MESSAGES_MAX = 2**20  # as objects they take twenty times the bytes that the smallest have
 
 
 class Message(NamedTuple):
@@ -239,7 +241,9 @@ def _inner_set(wrapper: Message, max_bytes: int) -> bytes:
 def _inner_messages(wrapper: Message, max_bytes: int) -> Iterator[Message]:
     inner_set = _inner_set(wrapper, max_bytes)
     read_bytes = 0
-    for message in split_batches(inner_set):
+    for count, message in enumerate(split_batches(inner_set)):
+        if count == INNER_MESSAGES_MAX:
+            raise CorruptData(f"wrapper at offset {wrapper.offset} has more than {INNER_MESSAGES_MAX} messages")
         inner = read_message(message)
         if inner.attributes & CODEC_MASK:
             raise CorruptData(f"wrapper at offset {wrapper.offset} holds another wrapper")
@@ -254,6 +258,7 @@ def _head_from(message: Message, max_bytes: int) -> BatchHead:
     first_offset, last_offset = records[0].offset, records[-1].offset
     if not 0 <= last_offset - first_offset <= INT_MAX:
         raise CorruptData(f"message offset {last_offset} does not follow {first_offset}")
+    check_offsets(first_offset, last_offset)
     return BatchHead(
         base_offset=first_offset,
         batch_length=message.size,

@@ -21,6 +21,7 @@ from array import array
 
 from strandline.model.failures import CorruptData, check
 from strandline.records.batch import Buffer
+from strandline.records.compression import DECOMPRESSED_BYTES_MAX
 from strandline.records.varint import LONG_BITS, decode_varint
 
 try:
@@ -44,6 +45,8 @@ COLUMNS = 10
 
 RECORD_BYTES_MIN = 7  # every field one byte, nothing in key, value and headers
 HEADER_BYTES_MIN = 2
+# Columns are ten times as large as the smallest records, and those compress to next to nothing: a bomb of its own.
+RECORDS_MAX = DECOMPRESSED_BYTES_MAX // (COLUMNS * 8)
 
 
 def walk_records(section: Buffer, count: int) -> array[int]:
@@ -79,6 +82,8 @@ def _check_count(section: Buffer, count: int) -> None:
     # Before anything is allocated: a count is four bytes that may say two thousand million.
     if count < 0 or count * RECORD_BYTES_MIN > len(section):
         raise CorruptData(f"{count} records do not fit in {len(section)} bytes")
+    if count > RECORDS_MAX:
+        raise CorruptData(f"{count} records are more than the {RECORDS_MAX} that a batch may have")
 
 
 def _walk_record(data: bytes, start: int, columns: array[int]) -> int:

@@ -17,6 +17,7 @@ OPERATIONS = (
     "read",
     "remove",
     "rename",
+    "reserve",
     "sync",
     "sync_directory",
     "truncate",

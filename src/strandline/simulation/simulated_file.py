@@ -78,6 +78,14 @@ class SimulatedFile:
         self._disk.charge(self._node, min(0, size - self._node.charged_bytes))
         self._append_position = size
 
+    def reserve(self, position: int, length: int) -> None:
+        self._require(not self._closed, errno.EBADF)
+        self._require(position >= 0 and length > 0, errno.EINVAL)
+        self._disk.look("reserve", self.path)
+        growth = max(0, position + length - self._node.charged_bytes)
+        self._require(self._disk.room_for(growth) == growth, errno.ENOSPC)
+        self._disk.charge(self._node, growth)
+
     def sync(self) -> None:
         self._require(not self._closed, errno.EBADF)
         try:

@@ -1,0 +1,67 @@
+"""What a call to a store returns at once: the place where its outcome will be.
+
+An answer is never ready when the call returns, and callbacks never run inside the call: the store delivers answers
+and watch events later, in one order, on the thread that owns it. So code may register, change its own state and
+return, and cannot be entered again halfway. Neither asyncio nor threads are needed here; to await one in asyncio:
+
+    future = loop.create_future()
+    answer.then(lambda ready: future.cancelled() or future.set_result(ready))
+    value = (await future).value()
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Generic, TypeVar
+
+from strandline.metadata.errors import StoreError
+from strandline.model.failures import check
+
+Value = TypeVar("Value")
+
+
+class _Nothing:
+    """Not even None, which is the value of some answers."""
+
+
+NOTHING = _Nothing()
+
+
+class Answer(Generic[Value]):
+    __slots__ = ("_callbacks", "_outcome")
+
+    def __init__(self) -> None:
+        self._outcome: Value | StoreError | _Nothing = NOTHING
+        self._callbacks: list[Callable[[Answer[Value]], object]] = []
+
+    @property
+    def is_ready(self) -> bool:
+        return self._outcome is not NOTHING
+
+    @property
+    def error(self) -> StoreError | None:
+        return self._outcome if isinstance(self._outcome, StoreError) else None
+
+    def value(self) -> Value:
+        """Raises the `StoreError` if that is the outcome."""
+        outcome = self._outcome
+        if isinstance(outcome, StoreError):
+            raise outcome
+        if isinstance(outcome, _Nothing):
+            raise AssertionError("the value of an answer that is not there yet")
+        return outcome
+
+    def then(self, callback: Callable[[Answer[Value]], object]) -> None:
+        """Call with this answer once it is ready; at once if it is."""
+        if self.is_ready:
+            callback(self)
+        else:
+            self._callbacks.append(callback)
+
+    def deliver(self, outcome: Value | StoreError) -> None:
+        """For stores: exactly once."""
+        check(not self.is_ready, "an answer was given twice")
+        self._outcome = outcome
+        callbacks, self._callbacks = self._callbacks, []
+        for callback in callbacks:
+            callback(self)

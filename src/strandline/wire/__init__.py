@@ -1,0 +1,1 @@
+"""Kafka's protocol as bytes: frames, headers, versions, messages. No sockets, no clock, no state but a half frame."""

@@ -1,0 +1,43 @@
+"""AlterConfigs (33), versions 0 to 2, flexible from 2: settings to replace, all at once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from strandline.wire.layout import Message, boolean, int8, int16, int32, many, text
+
+
+@dataclass(slots=True)
+class AlterableConfig:
+    name: str = text()
+    value: str | None = text(None, nullable_since=0)
+
+
+@dataclass(slots=True)
+class AlterConfigsResource:
+    resource_type: int = int8()
+    resource_name: str = text()
+    configs: list[AlterableConfig] = many(AlterableConfig)
+
+
+@dataclass(slots=True)
+class AlterConfigsRequest(Message):
+    api_key: ClassVar[int] = 33
+    resources: list[AlterConfigsResource] = many(AlterConfigsResource)
+    validate_only: bool = boolean()
+
+
+@dataclass(slots=True)
+class AlterConfigsResourceResponse:
+    error_code: int = int16()
+    error_message: str | None = text(None, nullable_since=0)
+    resource_type: int = int8()
+    resource_name: str = text()
+
+
+@dataclass(slots=True)
+class AlterConfigsResponse(Message):
+    api_key: ClassVar[int] = 33
+    throttle_time_ms: int = int32()
+    responses: list[AlterConfigsResourceResponse] = many(AlterConfigsResourceResponse)
