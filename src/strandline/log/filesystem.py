@@ -16,6 +16,7 @@ import fcntl
 import mmap
 import os
 import shutil
+import struct
 import sys
 from collections.abc import Sequence
 from typing import Any, Protocol
@@ -179,6 +180,9 @@ class RealFile:
 
 
 IOV_MAX = os.sysconf("SC_IOV_MAX")
+# A lock of the open file: it meets the locks that a JVM Kafka takes and those of a second opener in this process, and
+# does not go when some other descriptor of the file is closed, as a lock of the process would.
+WHOLE_FILE = struct.pack("hhqqi4x", fcntl.F_WRLCK, os.SEEK_SET, 0, 0, 0)
 # Without this a mapping keeps a descriptor of its own, and a busy broker has thousands of mappings.
 MAP_OPTIONS: dict[str, Any] = {"trackfd": False} if sys.version_info >= (3, 13) else {}
 
@@ -244,9 +248,7 @@ class RealFileSystem:
     def lock(self, path: str) -> RealFile | None:
         file = self.open(path, create=True)
         try:
-            # flock for a second opener in this process, lockf for other processes, a JVM Kafka among them.
-            fcntl.flock(file.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)
-            fcntl.lockf(file.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.fcntl(file.fileno(), fcntl.F_OFD_SETLK, WHOLE_FILE)
         except (BlockingIOError, PermissionError):
             file.close()
             return None

@@ -10,6 +10,7 @@ from strandline.log.aborted_index import AbortedTransaction
 from strandline.log.log_slice import LogSlice
 from strandline.log.segment import Segment
 from strandline.log.segments import Segments
+from strandline.model.failures import CorruptData
 from strandline.records.batch import NO_TIMESTAMP
 from strandline.records.record import read_records
 
@@ -63,9 +64,12 @@ def _find_in_segment(segment: Segment, timestamp: int, from_offset: int) -> Time
     for at, head in segment.heads(found[0]) if found else ():
         if head.max_timestamp < timestamp or head.last_offset < from_offset:
             continue
-        for record in read_records(segment.file.read(at, head.size_bytes)):
-            if record.timestamp >= timestamp and record.offset >= from_offset:
-                return TimestampOffset(record.timestamp, record.offset, head.leader_epoch)
+        try:
+            for record in read_records(segment.file.read(at, head.size_bytes)):
+                if record.timestamp >= timestamp and record.offset >= from_offset:
+                    return TimestampOffset(record.timestamp, record.offset, head.leader_epoch)
+        except CorruptData:
+            continue  # its CRC holds, its records do not: what one client sent must not end everybody's search
     return None
 
 
