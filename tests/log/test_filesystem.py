@@ -6,6 +6,8 @@ import errno
 import os
 import resource
 import struct
+import subprocess
+import sys
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
@@ -342,6 +344,28 @@ def test_a_lock_is_held_by_one_handle_until_it_is_closed(place: Place) -> None:
     assert again is not None
     again.close()
     assert raised_by(lambda: place.filesystem.lock(place.path("none", ".lock")))[0] is FileNotFoundError
+
+
+def test_a_lock_outlives_other_descriptors_of_its_file(tmp_path: Path) -> None:
+    """A lock of the process would go with the first of them: another process, a JVM Kafka say, could then take it."""
+    path = str(tmp_path / ".lock")
+    filesystem = RealFileSystem()
+    held = filesystem.lock(path)
+    assert held is not None
+    assert filesystem.lock(path) is None
+    filesystem.open(path).close()
+    program = (
+        "import fcntl, sys\n"
+        "file = open(sys.argv[1], 'r+')\n"
+        "try:\n"
+        "    fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)\n"
+        "except OSError:\n"
+        "    sys.exit(7)\n"
+    )
+    command = [sys.executable, "-c", program, path]
+    assert subprocess.run(command, check=False).returncode == 7
+    held.close()
+    assert subprocess.run(command, check=False).returncode == 0
 
 
 def test_replace_durably_creates_replaces_and_leaves_nothing_aside(place: Place) -> None:

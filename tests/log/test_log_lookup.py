@@ -9,6 +9,7 @@ from tests.log.making_logs import NOW, append, killed, make_log, records_in, siz
 from strandline.log.log import Log
 from strandline.log.lookup import TimestampOffset
 from strandline.records.batch import NO_TIMESTAMP
+from strandline.records.builder import seal_batch
 from strandline.records.compression import Codec
 from strandline.records.legacy import build_legacy
 from strandline.records.record import Record
@@ -167,3 +168,13 @@ def test_against_a_list(
     else:
         assert found is not None
         assert (found.timestamp, found.offset) == (largest, offset_at(log, largest))
+
+
+def test_records_that_cannot_be_read_do_not_end_the_search() -> None:
+    """A plain topic takes what has a right CRC: a client may send a batch whose records are nonsense."""
+    log = make_log()
+    nonsense = seal_batch(
+        b"\xff" * 20, base_offset=0, last_offset_delta=0, base_timestamp=NOW, max_timestamp=NOW + 5, record_count=1
+    )
+    append(log, timed_batch([NOW]), nonsense, timed_batch([NOW + 7]))
+    assert offset_at(log, NOW + 3) == 2
