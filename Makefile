@@ -7,7 +7,7 @@ BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 JOBS   ?= auto
 
-.PHONY: run test check bench interop format clean
+.PHONY: run test check bench interop rewrite format clean
 
 run: $(READY)                    ## show the log tool at work on a small log (the broker comes with its own issue)
 	@$(BIN)/python examples/log_tour.py
@@ -27,6 +27,9 @@ bench: $(READY)                  ## ratios against the raw system calls, measure
 
 interop: $(READY)                ## Apache Kafka itself as referee; needs Maven and Java, fails without them
 	@$(BIN)/python -m pytest -q -m interop -p no:randomly tests/interop
+
+rewrite: $(READY)                ## write the scenario transcripts anew; read the diff before you commit it
+	@REWRITE=1 $(BIN)/python -m pytest -q -p no:randomly tests/groups/test_group_scenarios.py
 
 format: $(READY)
 	@$(BIN)/ruff check --fix -q . ; $(BIN)/ruff format -q .
