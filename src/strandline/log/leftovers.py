@@ -53,7 +53,9 @@ def _remove_unfinished(filesystem: FileSystem, directory: str, findings: list[st
     garbage = [name for name in found if name.endswith((names.DELETED, ".tmp"))]
     # Swap files before the cleaned ones that condemn them: after another crash the verdict must be the same.
     for name in (*unusable, *cleaned, *garbage):
-        findings.append(f"removed {name}: left over from work that was not finished")
+        waited = name.endswith(names.DELETED)
+        why = "it waited to be deleted" if waited else "left over from work that was not finished"
+        findings.append(f"removed {name}: {why}")
         filesystem.remove(f"{directory}/{name}")
         if name in unusable:
             filesystem.sync_directory(directory)
