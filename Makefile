@@ -38,7 +38,7 @@ clean:
 	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .interop
 
 # The editable install also builds the optional compiled module where there is a C compiler.
-$(READY): pyproject.toml setup.py $(wildcard src/strandline/records/*.c)
+$(READY): pyproject.toml setup.py $(wildcard src/strandline/records/_native*)
 	@echo "setting up $(VENV) (once; a minute or so)"
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Strandline needs Python 3.11 or newer; set PYTHON=python3.x")'
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)

@@ -11,8 +11,6 @@ from __future__ import annotations
 
 import os
 
-from crc32c import crc32c
-
 from benchmarks.batches import KIB, MIB, NEARLY_1_MIB, NEARLY_16_KIB, NOW_MS, Pool, batch_of_bytes, new_log
 from benchmarks.measure import Aim, Row, Timing, interleave, rate, share, timed
 from benchmarks.scratch import Run
@@ -20,6 +18,7 @@ from strandline.log.log import Log
 from strandline.log.log_writer import Appended
 from strandline.model.settings import LogSettings
 from strandline.records.batch import ATTRIBUTES_POSITION
+from strandline.records.crc import crc32c
 
 SETTINGS = LogSettings(segment_bytes=2**30, max_message_bytes=2 * MIB)
 LATER_MS = NOW_MS + 30 * 60_000  # the pool's timestamps run ahead, by less than an hour

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections import deque
 
-from crc32c import crc32c
-
 from benchmarks.batches import NEARLY_16_KIB, batch_of_bytes, records_of
 from benchmarks.measure import Row, interleave, rate, share, timed
 from benchmarks.scratch import Run
 from strandline.records.builder import build_batch
+from strandline.records.crc import crc32c
 from strandline.records.record import read_records, records_section
 from strandline.records.walk import IS_COMPILED, walk_records_compiled, walk_records_pure
 

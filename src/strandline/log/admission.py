@@ -10,8 +10,6 @@ from __future__ import annotations
 from array import array
 from typing import Any
 
-from crc32c import crc32c
-
 from strandline.model.failures import CorruptData, ErrorCode, Refused
 from strandline.model.settings import LONG_MAX, LogSettings
 from strandline.records.batch import (
@@ -32,6 +30,7 @@ from strandline.records.batch import (
 )
 from strandline.records.builder import seal_batch
 from strandline.records.compression import Codec, codec_named
+from strandline.records.crc import crc32c
 from strandline.records.record import records_section
 from strandline.records.varint import LONG_MIN
 from strandline.records.walk import COLUMNS, KEY_LENGTH, OFFSET_DELTA, TIMESTAMP_DELTA, walk_records

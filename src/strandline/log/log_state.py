@@ -18,8 +18,6 @@ from __future__ import annotations
 import errno
 from collections.abc import Callable
 
-from crc32c import crc32c
-
 from strandline.log import checkpoints, names
 from strandline.log.admission import Admission
 from strandline.log.deletions import Deletions
@@ -34,6 +32,7 @@ from strandline.log.segments import Segments
 from strandline.model.failures import StorageFailed, check
 from strandline.model.partitions import TopicPartition
 from strandline.model.settings import LogSettings
+from strandline.records.crc import crc32c
 
 OUT_OF_DESCRIPTORS = (errno.EMFILE, errno.ENFILE)
 

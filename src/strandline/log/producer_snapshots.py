@@ -27,13 +27,12 @@ import re
 from collections.abc import Collection, Iterable
 from struct import Struct
 
-from crc32c import crc32c
-
 from strandline.log.filesystem import FileSystem, read_whole, replace, replace_durably
 from strandline.log.producer_entry import SEQUENCE_MAX, CachedBatch, ProducerEntry
 from strandline.log.producer_state import ProducerState
 from strandline.model.failures import CorruptData
 from strandline.records.batch import NO_SEQUENCE
+from strandline.records.crc import crc32c
 
 VERSION = 1
 HEAD = Struct(">hIi")

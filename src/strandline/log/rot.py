@@ -10,8 +10,6 @@ from __future__ import annotations
 
 from struct import Struct
 
-from crc32c import crc32c
-
 from strandline.log.filesystem import File
 from strandline.model.failures import CorruptData
 from strandline.records.batch import (
@@ -27,6 +25,7 @@ from strandline.records.batch import (
     OFFSET_AND_LENGTH,
     BatchHead,
 )
+from strandline.records.crc import crc32c
 from strandline.records.heads import verified_head_of
 
 WINDOW_BYTES = 4 * 2**20

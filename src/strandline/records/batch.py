@@ -27,9 +27,8 @@ from collections.abc import Iterator
 from struct import Struct
 from typing import NamedTuple
 
-from crc32c import crc32c
-
 from strandline.model.failures import CorruptData
+from strandline.records.crc import crc32c
 
 Buffer = bytes | bytearray | memoryview
 

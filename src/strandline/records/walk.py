@@ -25,11 +25,11 @@ from strandline.records.compression import DECOMPRESSED_BYTES_MAX
 from strandline.records.varint import LONG_BITS, decode_varint
 
 try:
-    from strandline.records import _walk
+    from strandline.records import _native
 except ImportError:  # installed where there was no C compiler
-    _walk = None  # type: ignore[assignment]
+    _native = None  # type: ignore[assignment]
 
-IS_COMPILED = _walk is not None
+IS_COMPILED = _native is not None
 
 START = 0
 END = 1
@@ -57,7 +57,7 @@ def walk_records(section: Buffer, count: int) -> array[int]:
 def walk_records_compiled(section: Buffer, count: int) -> array[int]:
     _check_count(section, count)
     columns = array("q", (0,)) * (count * COLUMNS)
-    if not _walk.walk_records(section, count, columns):
+    if not _native.walk_records(section, count, columns):
         walk_records_pure(section, count)
         check(False, "the compiled walk refused what the pure walk accepts")
     return columns

@@ -2,4 +2,7 @@ from array import array
 
 from strandline.records.batch import Buffer
 
+HAS_FAST_CRC32C: bool
+
 def walk_records(section: Buffer, count: int, columns: array[int]) -> bool: ...
+def crc32c(data: Buffer, /) -> int: ...

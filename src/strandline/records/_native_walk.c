@@ -102,7 +102,7 @@ static int walk(const Py_buffer *section, Py_ssize_t count, Py_buffer *columns)
     return reader.position == reader.end;
 }
 
-static PyObject *walk_records(PyObject *Py_UNUSED(module), PyObject *arguments)
+PyObject *walk_records(PyObject *Py_UNUSED(module), PyObject *arguments)
 {
     Py_buffer section, columns;
     Py_ssize_t count;
@@ -118,18 +118,4 @@ static PyObject *walk_records(PyObject *Py_UNUSED(module), PyObject *arguments)
     PyBuffer_Release(&section);
     PyBuffer_Release(&columns);
     return answer;
-}
-
-static PyMethodDef methods[] = {
-    {"walk_records", walk_records, METH_VARARGS, "walk_records(section, count, columns) -> is the section sound"},
-    {NULL, NULL, 0, NULL},
-};
-
-static struct PyModuleDef definition = {
-    PyModuleDef_HEAD_INIT, .m_name = "_walk", .m_size = 0, .m_methods = methods,
-};
-
-PyMODINIT_FUNC PyInit__walk(void)
-{
-    return PyModuleDef_Init(&definition);
 }

@@ -1,0 +1,27 @@
+/* The optional compiled module: what is in it, and nothing else. */
+#include "_native.h"
+
+static PyMethodDef methods[] = {
+    {"walk_records", walk_records, METH_VARARGS, "walk_records(section, count, columns) -> is the section sound"},
+    {"crc32c", fast_crc32c, METH_O, "crc32c(data) -> CRC-32C; only where HAS_FAST_CRC32C"},
+    {NULL, NULL, 0, NULL},
+};
+
+static int execute(PyObject *module)
+{
+    return PyModule_AddObjectRef(module, "HAS_FAST_CRC32C", has_fast_crc32c() ? Py_True : Py_False);
+}
+
+static PyModuleDef_Slot slots[] = {
+    {Py_mod_exec, execute},
+    {0, NULL},
+};
+
+static struct PyModuleDef definition = {
+    PyModuleDef_HEAD_INIT, .m_name = "_native", .m_size = 0, .m_methods = methods, .m_slots = slots,
+};
+
+PyMODINIT_FUNC PyInit__native(void)
+{
+    return PyModuleDef_Init(&definition);
+}

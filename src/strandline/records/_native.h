@@ -1,0 +1,8 @@
+/* The functions of the optional compiled module. Each has a twin that needs no compiler, and a test that holds the two
+ * equal. */
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+
+PyObject *walk_records(PyObject *module, PyObject *arguments);
+PyObject *fast_crc32c(PyObject *module, PyObject *data);
+int has_fast_crc32c(void);

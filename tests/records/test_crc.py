@@ -1,0 +1,42 @@
+"""CRC-32C: the two ways to compute it give the same."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from strandline.records import crc
+
+WAYS = [crc.library_crc32c] + ([crc.crc32c] if crc.IS_FAST else [])
+
+
+@pytest.mark.parametrize("crc32c", WAYS)
+def test_values_from_the_standard(crc32c: object) -> None:
+    """RFC 3720, B.4."""
+    assert callable(crc32c)
+    assert crc32c(b"") == 0
+    assert crc32c(b"123456789") == 0xE3069283
+    assert crc32c(bytes(32)) == 0x8A9136AA
+    assert crc32c(b"\xff" * 32) == 0x62A8AB43
+    assert crc32c(bytes(range(32))) == 0x46DD794E
+
+
+def test_the_one_in_use_equals_the_library_for_every_length_around_its_steps() -> None:
+    data = random.Random(7).randbytes(5000)
+    for length in (*range(1100), 2047, 2048, 4095, 4096, 4097, 5000):
+        for start in (0, 1, 7, 21):
+            piece = data[start : start + length]
+            assert crc.crc32c(piece) == crc.library_crc32c(piece)
+
+
+@pytest.mark.parametrize("kind", [bytes, bytearray, memoryview, lambda data: memoryview(bytearray(data))[3:]])
+def test_any_buffer_will_do(kind: object) -> None:
+    assert callable(kind)
+    data = kind(random.Random(1).randbytes(1000))
+    assert crc.crc32c(data) == crc.library_crc32c(bytes(data))
+
+
+def test_what_is_no_buffer_is_refused() -> None:
+    with pytest.raises((TypeError, BufferError)):
+        crc.crc32c("text")  # type: ignore[arg-type]
