@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 from struct import pack, unpack
+from typing import Self
 
 from strandline.wire.codec import decode, encode
 from strandline.wire.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
@@ -16,9 +17,7 @@ def request_frame(
     api_key: int, version: int, *, correlation_id: int = 1, client_id: str = "tester", body: bytes = b""
 ) -> bytes:
     tags = b"\0" if version >= SERVED[api_key].flexible_from else b""
-    return (
-        pack(">hhih", api_key, version, correlation_id, len(client_id)) + client_id.encode() + tags + body
-    )
+    return pack(">hhih", api_key, version, correlation_id, len(client_id)) + client_id.encode() + tags + body
 
 
 def framed_request(api_key: int, version: int, *, correlation_id: int = 1, body: bytes = b"") -> bytes:
@@ -43,9 +42,13 @@ class KafkaPeer:
         self.socket.settimeout(WAIT_S)
         if receive_buffer_bytes:
             self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer_bytes)
-        self.socket.connect(address)
+        try:
+            self.socket.connect(address)
+        except OSError:
+            self.socket.close()
+            raise
 
-    def __enter__(self) -> KafkaPeer:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:

@@ -8,7 +8,7 @@ from struct import pack
 import pytest
 from tests.broker.kafka_peer import request_frame
 
-from strandline.broker.connection import CLOSE, Connection
+from strandline.broker.connection import CLOSE, Connection, Part
 from strandline.broker.dispatch import Body, Dispatch, Handler, Instead, Request
 from strandline.model.failures import ProtocolError
 from strandline.wire.versions import ApiKey
@@ -22,7 +22,7 @@ def connection_to(dispatch: Dispatch) -> Connection:
 
 
 def dispatch_heartbeat(answer: Body | Instead) -> Dispatch:
-    return Dispatch({ApiKey.HEARTBEAT: lambda request: answer})
+    return Dispatch({ApiKey.HEARTBEAT: lambda _: answer})
 
 
 def heartbeat(version: int = 3) -> memoryview:
@@ -39,7 +39,8 @@ class TestAnswers:
         assert dispatch.handle(heartbeat(4), connection_to(dispatch)) == pack(">iix", 8, 7) + b"abc"
 
     def test_parts_stay_parts(self) -> None:
-        dispatch = dispatch_heartbeat(([b"ab", memoryview(b"cde")], 5))
+        parts: list[Part] = [b"ab", memoryview(b"cde")]
+        dispatch = dispatch_heartbeat((parts, 5))
         assert dispatch.handle(heartbeat(), connection_to(dispatch)) == [pack(">ii", 9, 7), b"ab", b"cde"]
 
     def test_none_and_closing(self) -> None:
@@ -116,7 +117,7 @@ class TestUnforeseen:
     def test_an_exception_closes_and_is_logged_once(self, failure: Exception, caplog: pytest.LogCaptureFixture) -> None:
         """KAFKA-14034: never UNKNOWN_SERVER_ERROR to a producer."""
 
-        def fail(request: Request) -> bytes:
+        def fail(_: Request) -> bytes:
             raise failure
 
         dispatch = Dispatch({ApiKey.PRODUCE: fail})
@@ -129,7 +130,7 @@ class TestUnforeseen:
         assert dispatch.failures == 1
 
     def test_bad_bytes_that_a_handler_finds_are_no_failure_of_ours(self) -> None:
-        def refuse(request: Request) -> bytes:
+        def refuse(_: Request) -> bytes:
             raise ProtocolError("an array of -7 entries")
 
         handlers: dict[ApiKey, Handler] = {ApiKey.HEARTBEAT: refuse}

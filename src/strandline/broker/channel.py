@@ -14,7 +14,7 @@ from concurrent.futures import Future
 from typing import Protocol
 
 from strandline.broker.connection import Connection, Part
-from strandline.broker.outbox import ColdSend, FileCutShort, Outbox, Sending
+from strandline.broker.outbox import ColdRead, FileCutShort, Outbox, Sending
 
 logger = logging.getLogger(__name__)
 
@@ -27,7 +27,7 @@ class ChannelOwner(Protocol):
     receive_buffer: memoryview
     is_stopping: bool
 
-    def send_cold(self, work: ColdSend) -> Future[int | None]: ...
+    def read_cold(self, work: ColdRead) -> Future[bytes]: ...
     def buffered_bytes_changed(self, by: int) -> None: ...
     def channel_closed(self, channel: Channel) -> None: ...
     def answer_came(self, channel: Channel) -> None: ...
@@ -35,8 +35,8 @@ class ChannelOwner(Protocol):
 
 class Channel:
     __slots__ = (
-        "_is_reading", "_is_writing", "_owner", "_socket", "buffered_bytes", "connection", "is_closed", "is_cold",
-        "last_progress_s", "outbox", "received_bytes",
+        "_is_reading", "_is_writing", "_owner", "_socket", "buffered_bytes", "connection", "is_closed",
+        "is_reading_cold", "last_progress_s", "outbox", "received_bytes",
     )  # fmt: skip
 
     def __init__(self, owner: ChannelOwner, connected: socket.socket) -> None:
@@ -45,7 +45,7 @@ class Channel:
         self.connection: Connection  # set by the owner, whose answers come through this channel
         self.outbox = Outbox(connected)
         self.is_closed = False
-        self.is_cold = False  # a thread is sending
+        self.is_reading_cold = False  # a thread is at it
         self.last_progress_s = owner.clock()
         self.received_bytes = 0
         self.buffered_bytes = 0  # as the owner counts them
@@ -54,14 +54,12 @@ class Channel:
         owner.loop.add_reader(connected, self._readable)
 
     def close(self) -> None:
-        """At once; but the socket of a thread stays open until the thread is done, or its number might be reused."""
         if self.is_closed:
             return
         self.is_closed = self.connection.is_closed = True
         self._owner.loop.remove_reader(self._socket)
         self._owner.loop.remove_writer(self._socket)
-        if not self.is_cold:
-            self._socket.close()
+        self._socket.close()
         self._owner.channel_closed(self)
 
     def proceed(self) -> None:
@@ -133,21 +131,17 @@ class Channel:
             self._owner.loop.add_reader(self._socket, self._readable)
 
     def _send_outbox(self) -> bool:
-        sent_before = self.outbox.sent_bytes
         try:
             sending = self.outbox.send()
         except OSError:
             self.close()
             return False
         except FileCutShort as failure:
-            logger.error("an answer to %s cannot be completed: %s", self.connection.peer_host, failure)
-            self.close()
+            self._close_incomplete(failure)
             return False
-        if self.outbox.sent_bytes != sent_before:
-            self.last_progress_s = self._owner.clock()
         self._watch_writable(sending is Sending.BLOCKED or sending is Sending.TURN_OVER)
         if sending is Sending.COLD:
-            self._send_cold()
+            self._read_cold()
         return sending is Sending.DONE
 
     def _watch_writable(self, watch: bool) -> None:
@@ -159,24 +153,25 @@ class Channel:
                 self._owner.loop.remove_writer(self._socket)
 
     def _writable(self) -> None:
+        self.last_progress_s = self._owner.clock()
         self._send([])
 
-    def _send_cold(self) -> None:
-        self.is_cold = True
-        future = self._owner.send_cold(self.outbox.cold_send())
-        future.add_done_callback(lambda done: self._owner.loop.call_soon_threadsafe(self._cold_sent, done))
+    def _read_cold(self) -> None:
+        self.is_reading_cold = True
+        future = self._owner.read_cold(self.outbox.cold_read())
+        future.add_done_callback(lambda done: self._owner.loop.call_soon_threadsafe(self._cold_read, done))
 
-    def _cold_sent(self, done: Future[int | None]) -> None:
-        self.is_cold = False
+    def _cold_read(self, done: Future[bytes]) -> None:
+        self.is_reading_cold = False
         if self.is_closed:
-            self._socket.close()
             return
         if (failure := done.exception()) is not None:
-            logger.error("an answer to %s cannot be completed: %s", self.connection.peer_host, failure)
-            self.close()
-        elif (count := done.result()) is None:
-            self._watch_writable(True)
+            self._close_incomplete(failure)
         else:
             self.last_progress_s = self._owner.clock()
-            self.outbox.was_sent_cold(count)
+            self.outbox.was_read(done.result())
             self._send([])
+
+    def _close_incomplete(self, failure: BaseException) -> None:
+        logger.error("connection from %s closed amid an answer: %s", self.connection.peer_host, failure)
+        self.close()

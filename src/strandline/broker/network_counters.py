@@ -5,7 +5,7 @@ from __future__ import annotations
 
 class NetworkCounters:
     __slots__ = (
-        "accepted", "closed", "closed_for_memory", "closed_for_protocol", "closed_idle", "closed_stalled", "cold_sends",
+        "accepted", "closed", "closed_for_memory", "closed_for_protocol", "closed_idle", "closed_stalled", "cold_reads",
         "received_bytes", "refused", "requests", "sent_bytes",
     )  # fmt: skip
 
@@ -17,7 +17,7 @@ class NetworkCounters:
         self.closed_stalled = 0
         self.closed_for_memory = 0
         self.closed_for_protocol = 0
-        self.cold_sends = 0
+        self.cold_reads = 0
         # Of the connections that are closed; the open ones count for themselves.
         self.requests = 0
         self.received_bytes = 0

@@ -2,9 +2,10 @@
 
 The head of an answer goes out with MSG_MORE, the slice behind it in the same call, what the socket does not take
 when it is writable again. Nothing is copied and nothing waits: a slice is sent by the event loop only as far as it
-lies in the page cache. From where it does not, a worker thread sends it, which may wait for the disk, and makes the
-kernel forget what it sent, so that a consumer far behind neither stops the others nor pushes out what they read
-(SPEC P5). One thread or the loop, never both: while a thread sends, the socket is the thread's.
+lies in the page cache. From where it does not, a worker thread reads the rest piece by piece, waits for the disk and
+makes the kernel forget each piece at once, so that a consumer far behind neither stops the others nor pushes out what
+they read (SPEC P5). Read, not sent: pages that wait in a socket could not be forgotten. A connection has one piece
+in memory at most.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from strandline.wire.fetch_response import Part
 JOINED_BYTES_MAX = 64 * 1024  # up to here one copy and one `send` cost less than `sendmsg`
 BUFFERS_MAX = 512  # of one `sendmsg`; the kernel takes 1,024
 SLICE_BYTES_MAX = 2**20  # of one `sendfile`: what was in the page cache when asked
+COLD_BYTES_MAX = 256 * 1024  # read by a thread at once
 TURN_BYTES_MAX = 4 * 2**20  # sent before other connections get their turn
 
 Bytes = bytes | bytearray | memoryview
@@ -38,23 +40,17 @@ class Sending(Enum):
     TURN_OVER = "others are waiting"
 
 
-class ColdSend(NamedTuple):
-    """For a worker thread: send as much as the socket takes, however long the disk needs, and forget it."""
+class ColdRead(NamedTuple):
+    """For a worker thread."""
 
-    socket_descriptor: int
     slice: LogSlice
 
-    def run(self) -> int | None:
-        """How many bytes were sent; None: the socket takes none."""
-        file, position, length = self.slice
-        try:
-            count = os.sendfile(self.socket_descriptor, file.fileno(), position, length)
-        except BlockingIOError:
-            return None
-        if count == 0:
-            raise FileCutShort(f"{length} bytes at {position} are not there")
-        LogSlice(file, position, count).drop_from_page_cache()
-        return count
+    def run(self) -> bytes:
+        data = self.slice.read()
+        self.slice.drop_from_page_cache()
+        if len(data) < self.slice.length:
+            raise FileCutShort(f"{self.slice.length} bytes at {self.slice.position} are not there")
+        return data
 
 
 class Outbox:
@@ -91,11 +87,12 @@ class Outbox:
             return Sending.BLOCKED
         return Sending.DONE
 
-    def cold_send(self) -> ColdSend:
-        return ColdSend(self._socket.fileno(), self._next_of_slice())
+    def cold_read(self) -> ColdRead:
+        return ColdRead(self._next_of_slice(COLD_BYTES_MAX))
 
-    def was_sent_cold(self, count: int) -> None:
-        self._advance_slice(count)
+    def was_read(self, data: bytes) -> None:
+        self._advance_slice(len(data))
+        self._parts.appendleft(data)
 
     def _send_bytes(self) -> None:
         run = self._take_leading_bytes()
@@ -131,14 +128,15 @@ class Outbox:
         self._parts.extendleft(reversed(rest))
 
     def _is_slice_cold(self) -> bool:
-        self._is_cold = self._is_cold or not self._next_of_slice().is_resident()
+        self._is_cold = self._is_cold or not self._next_of_slice(SLICE_BYTES_MAX).is_resident()
         return self._is_cold
 
     def _send_slice(self) -> None:
-        file, position, length = self._next_of_slice()
+        file, position, length = self._next_of_slice(SLICE_BYTES_MAX)
         count = os.sendfile(self._socket.fileno(), file.fileno(), position, length)
         if count == 0:
             raise FileCutShort(f"{length} bytes at {position} are not there")
+        self.sent_bytes += count
         self._advance_slice(count)
 
     def _slice(self) -> LogSlice:
@@ -146,13 +144,12 @@ class Outbox:
         check(isinstance(part, LogSlice), "a part that is not bytes is a slice of a log")
         return cast(LogSlice, part)
 
-    def _next_of_slice(self) -> LogSlice:
+    def _next_of_slice(self, bytes_max: int) -> LogSlice:
         file, position, length = self._slice()
-        return LogSlice(file, position, min(length, SLICE_BYTES_MAX))
+        return LogSlice(file, position, min(length, bytes_max))
 
     def _advance_slice(self, count: int) -> None:
         file, position, length = self._slice()
-        self.sent_bytes += count
         if count < length:
             self._parts[0] = LogSlice(file, position + count, length - count)
         else:

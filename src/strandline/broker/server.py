@@ -19,7 +19,7 @@ from strandline.broker.connection import Connection, RequestHandler
 from strandline.broker.listening import host_of, listening_sockets, local_address_of
 from strandline.broker.network_counters import NetworkCounters
 from strandline.broker.network_settings import NetworkSettings
-from strandline.broker.outbox import ColdSend
+from strandline.broker.outbox import ColdRead
 
 logger = logging.getLogger(__name__)
 
@@ -49,7 +49,7 @@ class Server:
         self._answered: list[Channel] = []
         self._buffered_bytes = 0
         self._listeners: list[socket.socket] = []
-        self._threads = ThreadPoolExecutor(settings.num_io_threads, thread_name_prefix="cold-send")
+        self._threads = ThreadPoolExecutor(settings.num_io_threads, thread_name_prefix="cold-read")
         self._stalled_check: asyncio.TimerHandle | None = None
         self._all_closed: asyncio.Event | None = None
 
@@ -72,6 +72,7 @@ class Server:
         for listener in self._listeners:
             self.loop.remove_reader(listener)
             listener.close()
+        self._listeners.clear()
         self._all_closed = asyncio.Event()
         for channel in list(self._channels):
             if not channel.outbox:
@@ -79,7 +80,6 @@ class Server:
         if self._channels:
             await self._wait_for_channels()
         self._threads.shutdown()  # they wait for the disk alone, never for a peer
-        await asyncio.sleep(0)  # what they report last closes their sockets
 
     async def _wait_for_channels(self) -> None:
         assert self._all_closed is not None
@@ -101,8 +101,8 @@ class Server:
 
     # What channels ask of their owner.
 
-    def send_cold(self, work: ColdSend) -> Future[int | None]:
-        self.counters.cold_sends += 1
+    def read_cold(self, work: ColdRead) -> Future[bytes]:
+        self.counters.cold_reads += 1
         return self._threads.submit(work.run)
 
     def buffered_bytes_changed(self, by: int) -> None:
@@ -207,7 +207,7 @@ class Server:
         idle_since_s = now_s - self._settings.connections_max_idle_ms / 1000
         stalled_since_s = now_s - self._settings.socket_request_stalled_ms / 1000
         for channel in list(self._channels):
-            if channel.connection.is_waiting or channel.is_cold:
+            if channel.connection.is_waiting or channel.is_reading_cold:
                 continue
             if channel.last_progress_s < idle_since_s:
                 self.counters.closed_idle += 1
