@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import logging
+from contextlib import suppress
 from struct import pack
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from tests.broker.kafka_peer import request_frame
 
 from strandline.broker.connection import CLOSE, Connection, Part
 from strandline.broker.dispatch import Body, Dispatch, Handler, Instead, Request
+from strandline.broker.handlers.api_versions import api_versions_handler
 from strandline.model.failures import ProtocolError
 from strandline.wire.versions import ApiKey
 
@@ -110,6 +114,18 @@ class TestNotServed:
         dispatch = dispatch_heartbeat(b"")
         with pytest.raises(ProtocolError):
             dispatch.handle(memoryview(frame), connection_to(dispatch))
+
+
+@given(st.binary(max_size=60), st.sampled_from([b"", b"\0\x0c\0\x04", b"\0\x12\0\x03", b"\0\x12\0\x63"]))
+def test_any_bytes_are_answered_or_break_the_protocol(noise: bytes, start: bytes) -> None:
+    handlers: dict[ApiKey, Handler] = {
+        ApiKey.HEARTBEAT: lambda request: bytes(request.body),
+        ApiKey.API_VERSIONS: api_versions_handler([]),
+    }
+    dispatch = Dispatch(handlers)
+    with suppress(ProtocolError):
+        assert isinstance(dispatch.handle(memoryview(start + noise), connection_to(dispatch)), bytes)
+    assert dispatch.failures == 0
 
 
 class TestUnforeseen:

@@ -9,6 +9,7 @@ import pytest
 from tests.broker.kafka_peer import KafkaPeer, api_versions_request, echo_request, framed_request
 from tests.broker.running_server import RunningServer
 
+from strandline.broker.network_settings import NetworkSettings
 from strandline.model.failures import ErrorCode
 from strandline.wire.versions import SERVED, ApiKey
 
@@ -100,6 +101,7 @@ class TestOrder:
         with RunningServer() as running, KafkaPeer(running.address) as peer:
             peer.send(framed_request(ApiKey.PRODUCE, 9))
             peer.echo(2)
+            assert running.call(running.server.traffic).requests == 2
 
 
 class TestBadBytes:
@@ -152,6 +154,29 @@ class TestStop:
             running.begin_stop().result(10)
             with pytest.raises(ConnectionRefusedError):
                 KafkaPeer(running.address)
+
+    def test_answers_given_just_before_arrive(self) -> None:
+        """Handlers that stop first answer what they have parked."""
+
+        with RunningServer() as running, KafkaPeer(running.address) as peer:
+            peer.send(PARKED)
+            running.wait_until(lambda: bool(running.parked))
+
+            def answer_and_stop() -> None:
+                running.parked[0].answer(b"last")
+                running.begin_stop()
+
+            running.call(answer_and_stop)
+            assert peer.response() == (50, b"last")
+            assert peer.is_closed_by_broker()
+
+    def test_a_peer_that_takes_nothing_is_not_waited_for(self) -> None:
+        settings = NetworkSettings(socket_stop_timeout_ms=20)
+        with RunningServer(settings) as running, KafkaPeer(running.address, 4096) as peer:
+            peer.send(echo_request(1, bytes(8 * 2**20)))
+            running.wait_until(lambda: any(channel.outbox for channel in running.server._channels))
+            running.begin_stop().result(10)
+            assert running.server.connection_count == 0
 
     def test_parked_requests_are_dropped(self) -> None:
         with RunningServer() as running, KafkaPeer(running.address) as peer:

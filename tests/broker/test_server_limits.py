@@ -87,6 +87,20 @@ class TestTime:
             running.call(running.server.close_stalled)
             running.call(lambda: running.parked[0].answer(b""))
             assert peer.response() == (1, b"")
+            running.call(running.server.close_stalled)  # its time begins anew
+            peer.echo(2)
+
+    def test_half_a_frame_behind_a_parked_request_is_not_stalled(self) -> None:
+        behind = echo_request(2, b"behind")
+        with RunningServer() as running, KafkaPeer(running.address) as peer:
+            peer.send(framed_request(ApiKey.LIST_GROUPS, 2) + behind[:9])
+            running.wait_until(lambda: bool(running.parked))
+            for now_s, act in ((100, lambda: None), (200, lambda: running.parked[0].answer(b""))):
+                running.clock.now_s = now_s
+                running.call(act)
+                running.call(running.server.close_stalled)
+            peer.send(behind[9:])
+            assert [peer.response(), peer.response()] == [(1, b""), (2, b"behind")]
 
     def test_half_a_frame_then_silence(self) -> None:
         with RunningServer(NetworkSettings(socket_request_stalled_ms=30_000)) as running, ExitStack() as peers:
@@ -151,4 +165,4 @@ class TestMemory:
                 running.wait_until(lambda: running.server.buffered_bytes == 10)
             running.wait_until(lambda: running.server.connection_count == 0)
             assert running.server.buffered_bytes == 0
-            assert running.server.counters.received_bytes == len(HALF_FRAME)
+            assert running.server.traffic() == (0, len(HALF_FRAME), 0)

@@ -14,6 +14,7 @@ from concurrent.futures import Future
 from typing import Protocol
 
 from strandline.broker.connection import Connection, Part
+from strandline.broker.network_counters import Traffic
 from strandline.broker.outbox import ColdRead, FileCutShort, Outbox, Sending
 
 logger = logging.getLogger(__name__)
@@ -64,8 +65,18 @@ class Channel:
 
     def proceed(self) -> None:
         """After an answer came."""
-        if not (self.is_closed or self.outbox):
-            self._send(self.connection.proceed())
+        if self.is_closed or self.outbox:
+            return
+        self.last_progress_s = self._owner.clock()  # while it waited for us, the peer could not make any
+        self._send(self.connection.proceed())
+
+    @property
+    def owes_rest_of_frame(self) -> bool:
+        """The peer, which could send it: we are ready to receive."""
+        return not self.outbox and self.connection.takes_more and self.connection.is_within_frame
+
+    def traffic(self) -> Traffic:
+        return Traffic(self.connection.requests, self.received_bytes, self.outbox.sent_bytes)
 
     def _readable(self) -> None:
         if self.outbox or not self.connection.takes_more:
@@ -109,7 +120,7 @@ class Channel:
                 self.outbox.add(parts)
             if self.outbox and not self._send_outbox():
                 break
-            if not self.connection.can_proceed:
+            if not self.connection.can_proceed or self._owner.is_stopping:
                 break
             parts = self.connection.proceed()
         if not self.is_closed:

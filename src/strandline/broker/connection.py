@@ -50,6 +50,10 @@ class Pending:
         self.holds_up = True  # the requests after it; if not, `settle` answers it or makes them wait
         self.parts: list[Part] | None = None
 
+    def park(self) -> None:
+        """It was not answered at once: the requests after it wait, and what came with it is let go."""
+        self.holds_up = True
+
     def deliver(self, parts: list[Part]) -> None:
         """Only in the thread of the event loop."""
         check(self.parts is None, "a request is answered once")
@@ -223,7 +227,7 @@ class Connection:
             self._end("", drop_held=True)
         self._is_settling = False
         for pending in self._pending:
-            pending.holds_up = True
+            pending.park()
 
     def _emit_answered(self) -> None:
         pending = self._pending

@@ -59,6 +59,10 @@ class Request(Pending):
     def client_id(self) -> str | None:
         return self.header.client_id
 
+    def park(self) -> None:
+        self.holds_up = True
+        self.body = memoryview(b"")  # of a large request it would keep the whole frame
+
     def answer(self, body: Body) -> None:
         """For a request that was parked or deferred. Nobody hears it if the peer has gone."""
         framed = self.framed(body)
@@ -109,9 +113,11 @@ class Dispatch:
         return True
 
     def _unusual(self, request: Request, answer: Body | Instead) -> Reply:
-        if answer is Instead.PARKED or answer is Instead.DEFERRED:
-            request.holds_up = answer is Instead.PARKED
-            request.body = memoryview(b"") if request.holds_up else request.body
+        if answer is Instead.PARKED:
+            request.park()
+            return request
+        if answer is Instead.DEFERRED:
+            request.holds_up = False
             return request
         if answer is Instead.NO_ANSWER:
             return None

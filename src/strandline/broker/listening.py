@@ -58,7 +58,8 @@ def _listen(family: int, address: tuple[str, int], settings: NetworkSettings) ->
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         if family == socket.AF_INET6:
             listener.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, address[0] != "::")
-        # Sockets that are accepted inherit the sizes; TCP agrees on its window while it connects.
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)  # for peers whose machine has gone
+        # Sockets that are accepted inherit this and the sizes; TCP agrees on its window while it connects.
         for option, size in (
             (socket.SO_SNDBUF, settings.socket_send_buffer_bytes),
             (socket.SO_RCVBUF, settings.socket_receive_buffer_bytes),

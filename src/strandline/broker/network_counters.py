@@ -2,11 +2,22 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
+
+class Traffic(NamedTuple):
+    requests: int = 0
+    received_bytes: int = 0
+    sent_bytes: int = 0
+
+    def plus(self, other: Traffic) -> Traffic:
+        return Traffic(*map(sum, zip(self, other, strict=True)))
+
 
 class NetworkCounters:
     __slots__ = (
-        "accepted", "closed", "closed_for_memory", "closed_for_protocol", "closed_idle", "closed_stalled", "cold_reads",
-        "received_bytes", "refused", "requests", "sent_bytes",
+        "accepted", "closed", "closed_for_memory", "closed_for_protocol", "closed_idle", "closed_stalled",
+        "closed_traffic", "cold_reads", "refused",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -18,13 +29,4 @@ class NetworkCounters:
         self.closed_for_memory = 0
         self.closed_for_protocol = 0
         self.cold_reads = 0
-        # Of the connections that are closed; the open ones count for themselves.
-        self.requests = 0
-        self.received_bytes = 0
-        self.sent_bytes = 0
-
-    def add_closed(self, requests: int, received_bytes: int, sent_bytes: int) -> None:
-        self.closed += 1
-        self.requests += requests
-        self.received_bytes += received_bytes
-        self.sent_bytes += sent_bytes
+        self.closed_traffic = Traffic()  # connections that are open count for themselves

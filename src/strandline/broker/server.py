@@ -17,7 +17,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from strandline.broker.channel import Channel
 from strandline.broker.connection import Connection, RequestHandler
 from strandline.broker.listening import host_of, listening_sockets, local_address_of
-from strandline.broker.network_counters import NetworkCounters
+from strandline.broker.network_counters import NetworkCounters, Traffic
 from strandline.broker.network_settings import NetworkSettings
 from strandline.broker.outbox import ColdRead
 
@@ -66,6 +66,7 @@ class Server:
 
     async def stop(self) -> None:
         """Accept and receive nothing more, finish the answers that are being sent, close."""
+        self._proceed_answered()  # given by handlers that stopped just before
         self.is_stopping = True
         if self._stalled_check is not None:
             self._stalled_check.cancel()
@@ -93,6 +94,13 @@ class Server:
     @property
     def connection_count(self) -> int:
         return len(self._channels)
+
+    def traffic(self) -> Traffic:
+        """Since the start, over all connections."""
+        totals = self.counters.closed_traffic
+        for channel in self._channels:
+            totals = totals.plus(channel.traffic())
+        return totals
 
     @property
     def buffered_bytes(self) -> int:
@@ -125,7 +133,8 @@ class Server:
             logger.info("connection from %s closed: %s", connection.peer_host, connection.complaint)
         self._buffered_bytes -= channel.buffered_bytes
         self._channels.remove(channel)
-        self.counters.add_closed(connection.requests, channel.received_bytes, channel.outbox.sent_bytes)
+        self.counters.closed += 1
+        self.counters.closed_traffic = self.counters.closed_traffic.plus(channel.traffic())
         self._connections_by_ip[connection.peer_host] -= 1
         if not self._connections_by_ip[connection.peer_host]:
             del self._connections_by_ip[connection.peer_host]
@@ -212,6 +221,6 @@ class Server:
             if channel.last_progress_s < idle_since_s:
                 self.counters.closed_idle += 1
                 channel.close()
-            elif channel.last_progress_s < stalled_since_s and channel.connection.is_within_frame:
+            elif channel.last_progress_s < stalled_since_s and channel.owes_rest_of_frame:
                 self.counters.closed_stalled += 1
                 channel.close()
