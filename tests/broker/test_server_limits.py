@@ -47,6 +47,24 @@ class TestConnections:
                     peers.enter_context(KafkaPeer((host, port))).echo(number)
                 assert peers.enter_context(KafkaPeer((host, port))).is_closed_by_broker()
 
+    def test_no_descriptor_is_kept_of_those_who_came_and_went(self) -> None:
+        with RunningServer(NetworkSettings(max_connections=20)) as running:
+            with KafkaPeer(running.address) as peer:
+                peer.echo(1)
+                before = len(os.listdir("/proc/self/fd"))
+                for _ in range(3):
+                    with ExitStack() as storm:
+                        for _ in range(40):
+                            storm.enter_context(KafkaPeer(running.address)).send(HALF_FRAME[:2])
+                    running.wait_until(lambda: running.server.connection_count == 1)
+                    peer.echo(2)
+            counters = running.server.counters
+            running.wait_until(
+                lambda: counters.accepted + counters.refused == 121 and counters.closed == counters.accepted
+            )
+            assert len(os.listdir("/proc/self/fd")) < before
+            assert counters.refused > 0
+
     def test_no_descriptor_left_is_survived(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """KAFKA-13457: an error in accept loses neither the listener nor a socket."""
         monkeypatch.setattr(server_module, "ACCEPT_PAUSE_S", 0.01)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
+import os
 import random
 import tracemalloc
 from collections.abc import Iterator
@@ -79,6 +81,19 @@ class TestSendfile:
         with RunningServer(slice_to_send=LogSlice(file, 5, 0)) as running, KafkaPeer(running.address) as peer:
             peer.send(FETCH)
             assert peer.response() == (9, b"headtail")
+
+    def test_a_disk_that_fails_closes_the_connection_and_is_told(
+        self, file: RealFile, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        def sendfile(*_: int) -> int:
+            raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+        monkeypatch.setattr(os, "sendfile", sendfile)
+        with RunningServer(slice_to_send=LogSlice(file, 0, 100)) as running, KafkaPeer(running.address) as peer:
+            peer.send(FETCH)
+            with pytest.raises(EOFError):
+                peer.response()
+        assert "closed amid an answer" in caplog.text
 
     def test_a_file_that_ends_too_early_closes_the_connection(self, file: RealFile) -> None:
         beyond = LogSlice(file, FILE_BYTES - 10, 20)

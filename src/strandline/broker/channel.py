@@ -15,7 +15,7 @@ from typing import Protocol
 
 from strandline.broker.connection import Connection, Part
 from strandline.broker.network_counters import Traffic
-from strandline.broker.outbox import ColdRead, FileCutShort, Outbox, Sending
+from strandline.broker.outbox import ColdRead, Outbox, Sending
 
 logger = logging.getLogger(__name__)
 
@@ -144,10 +144,10 @@ class Channel:
     def _send_outbox(self) -> bool:
         try:
             sending = self.outbox.send()
-        except OSError:
+        except (ConnectionError, TimeoutError):  # the peer has gone
             self.close()
             return False
-        except FileCutShort as failure:
+        except Exception as failure:  # the disk, or our bug: whatever it is, the peer must not wait for the rest
             self._close_incomplete(failure)
             return False
         self._watch_writable(sending is Sending.BLOCKED or sending is Sending.TURN_OVER)

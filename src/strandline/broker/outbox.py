@@ -70,7 +70,7 @@ class Outbox:
         self._parts.extend([part for part in parts if isinstance(part, Bytes) or part.length])
 
     def send(self) -> Sending:
-        """Send until done or stopped. OSError: the peer has gone."""
+        """Send until done or stopped."""
         parts = self._parts
         turn_ends_at = self.sent_bytes + TURN_BYTES_MAX
         try:
