@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from concurrent.futures import Future
 from typing import Self, TypeVar
 
@@ -74,6 +74,9 @@ class RunningServer:
                 await asyncio.sleep(0.001)
 
         asyncio.run_coroutine_threadsafe(ask(), self._loop).result(WAIT_S)
+
+    def run(self, coroutine: Coroutine[None, None, None]) -> None:
+        asyncio.run_coroutine_threadsafe(coroutine, self._loop).result(WAIT_S)
 
     def begin_stop(self) -> Future[None]:
         return asyncio.run_coroutine_threadsafe(self.server.stop(), self._loop)

@@ -94,6 +94,13 @@ class TestParked:
         peer.proceed()
         assert peer.send(stream[-3:]) == framed(b"e-later")
 
+    def test_bytes_that_come_between_the_answer_and_its_sending_stay_behind(self) -> None:
+        peer = Peer()
+        peer.send(framed(b"poll", b"e1"))
+        peer.handler.answer_first_parked()
+        assert peer.send(framed(b"e2")) == framed(b"poll")
+        assert peer.proceed() == framed(b"e1", b"e2")
+
     def test_an_answer_for_a_peer_that_has_gone_wakes_nobody(self) -> None:
         peer = Peer()
         peer.send(framed(b"poll"))
@@ -135,6 +142,23 @@ class TestDeferred:
         assert peer.proceed() == b""
         peer.handler.answer_first_parked()
         assert peer.proceed() == framed(b"da1", b"da2")
+
+    def test_nothing_is_handled_while_any_of_them_is_open(self) -> None:
+        peer = Peer()
+        peer.send(framed(b"da1", b"da2", b"poll", b"e"))
+        peer.handler.parked.sort(key=lambda parked: parked[1], reverse=True)
+        for _ in ("poll", "da2"):
+            peer.handler.answer_first_parked()
+            peer.proceed()
+        assert b"e" not in peer.handler.seen
+        peer.handler.answer_first_parked()
+        assert peer.proceed() == framed(b"da1", b"da2", b"poll", b"e")
+
+    def test_bytes_that_come_while_it_waits_are_held(self) -> None:
+        peer = Peer()
+        peer.send(framed(b"da"))
+        peer.send(framed(b"e"))
+        assert peer.handler.seen == [b"da"]
 
     def test_a_settle_that_fails_ends_the_connection_unanswered(self) -> None:
         peer = Peer()

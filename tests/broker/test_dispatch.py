@@ -96,6 +96,17 @@ class TestLater:
         frame = pack(">i", len(heartbeat())) + heartbeat()
         assert connection.receive(memoryview(frame + frame)) == [pack(">ii", 8, 7), b"body"] * 2
 
+    def test_what_waits_after_settle_keeps_no_bytes(self) -> None:
+        kept: list[Request] = []
+
+        def defer(request: Request) -> Instead:
+            kept.append(request)
+            return Instead.DEFERRED
+
+        connection = connection_to(Dispatch({ApiKey.HEARTBEAT: defer}, nothing))
+        connection.receive(memoryview(pack(">i", len(heartbeat())) + heartbeat()))
+        assert len(kept[0].body) == 0
+
 
 class TestNotServed:
     def test_an_api_without_a_handler(self) -> None:

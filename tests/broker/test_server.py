@@ -162,11 +162,11 @@ class TestStop:
             peer.send(PARKED)
             running.wait_until(lambda: bool(running.parked))
 
-            def answer_and_stop() -> None:
+            async def answer_and_stop() -> None:
                 running.parked[0].answer(b"last")
-                running.begin_stop()
+                await running.server.stop()
 
-            running.call(answer_and_stop)
+            running.run(answer_and_stop())
             assert peer.response() == (50, b"last")
             assert peer.is_closed_by_broker()
 

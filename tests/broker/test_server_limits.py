@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import socket
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from struct import pack
 
 import pytest
@@ -163,6 +163,20 @@ class TestMemory:
             assert resident_kib() - before_kib < 8 * 1024
             good.echo(1)
 
+    def test_who_sends_on_while_it_waits_is_not_read(self) -> None:
+        """KAFKA-7639."""
+        with RunningServer() as running, KafkaPeer(running.address) as peer, KafkaPeer(running.address) as good:
+            peer.send(framed_request(ApiKey.LIST_GROUPS, 2))
+            running.wait_until(lambda: bool(running.parked))
+            peer.socket.setblocking(False)
+            with suppress(BlockingIOError):
+                for _ in range(100):
+                    peer.socket.send(echo_request(2, bytes(100_000)))
+            good.echo(1)
+            received = running.call(lambda: {channel.received_bytes for channel in running.server._channels})
+            assert max(received) < 100
+            assert running.call(lambda: running.server.buffered_bytes) == 0
+
     def test_those_who_hold_most_go_when_all_hold_too_much(self) -> None:
         settings = NetworkSettings(queued_max_request_bytes=600_000)
         with RunningServer(settings) as running, ExitStack() as peers:
@@ -183,4 +197,5 @@ class TestMemory:
                 running.wait_until(lambda: running.server.buffered_bytes == 10)
             running.wait_until(lambda: running.server.connection_count == 0)
             assert running.server.buffered_bytes == 0
+            assert len(running.server._connections_by_ip) == 0
             assert running.server.traffic() == (0, len(HALF_FRAME), 0)

@@ -138,6 +138,18 @@ class TestColdReads:
                 assert [read_fetch_response(peer) for _ in range(3)] == [digest_of(part.read())] * 3
             assert running.call(lambda: running.server.counters.cold_reads) >= 12
 
+    def test_a_slice_that_was_cold_says_nothing_of_the_next(
+        self, file: RealFile, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        answers = [True, True, False]
+        monkeypatch.setattr(page_cache, "is_resident", lambda *_: answers.pop())
+        part = LogSlice(file, 0, 100_000)
+        with RunningServer(slice_to_send=part) as running, KafkaPeer(running.address) as peer:
+            for _ in range(3):
+                peer.send(FETCH)
+                assert read_fetch_response(peer) == digest_of(part.read())
+            assert running.call(lambda: running.server.counters.cold_reads) == 1
+
     def test_a_peer_that_goes_while_a_thread_reads(self, file: RealFile, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(page_cache, "is_resident", lambda *_: False)
         with RunningServer(slice_to_send=LogSlice(file, 0, FILE_BYTES)) as running:
