@@ -89,6 +89,7 @@ class TestSendfile:
             raise OSError(errno.EIO, os.strerror(errno.EIO))
 
         monkeypatch.setattr(os, "sendfile", sendfile)
+        monkeypatch.setattr(page_cache, "is_resident", lambda *_: True)
         with RunningServer(slice_to_send=LogSlice(file, 0, 100)) as running, KafkaPeer(running.address) as peer:
             peer.send(FETCH)
             with pytest.raises(EOFError):
