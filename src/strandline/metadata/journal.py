@@ -17,6 +17,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from struct import Struct
 
+from crc32c import crc32c
+
 from strandline.metadata.errors import StoreError
 from strandline.metadata.fields import FieldReader, FieldWriter
 from strandline.metadata.files import StoreFile, StoreFiles
@@ -24,7 +26,6 @@ from strandline.metadata.snapshots import read_snapshot, write_snapshot
 from strandline.metadata.transactions import Transaction, read_transaction, write_transaction
 from strandline.metadata.tree import Tree
 from strandline.model.failures import CorruptData
-from strandline.records.crc import crc32c
 
 JOURNAL = "metadata.journal"
 MAGIC = b"SLMJ"

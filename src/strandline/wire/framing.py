@@ -68,6 +68,16 @@ class FrameCutter:
             position += size
         self._size_begun = bytes(received[position:])
 
+    @property
+    def is_within_frame(self) -> bool:
+        """Whether a frame has begun and its peer owes the rest."""
+        return self._frame_bytes > 0 or bool(self._size_begun)
+
+    @property
+    def held_bytes(self) -> int:
+        """The memory that a frame which has begun takes."""
+        return len(self._frame)
+
     def room(self) -> memoryview | None:
         """Where the rest of a large frame goes, or None while the shared buffer will do."""
         if self._frame_bytes - self._filled_bytes < DIRECT_BYTES_MIN:

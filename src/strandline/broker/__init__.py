@@ -1,0 +1,1 @@
+"""One process: the network, the dispatch of requests, a handler for each API."""

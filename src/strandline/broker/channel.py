@@ -1,0 +1,188 @@
+"""A socket and its connection, on the event loop: receives when it may, sends what there is.
+
+Nothing is received while an answer is owed or still being sent. The reader is taken off the loop only when the peer
+does send meanwhile, which few do: a long poll costs no system call, and a peer that hangs up is noticed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import socket
+from collections.abc import Callable
+from concurrent.futures import Future
+from typing import Protocol
+
+from strandline.broker.connection import Connection, Part
+from strandline.broker.network_counters import Traffic
+from strandline.broker.outbox import ColdRead, Outbox, Sending
+
+logger = logging.getLogger(__name__)
+
+
+class ChannelOwner(Protocol):
+    """What the channels of a listener share."""
+
+    loop: asyncio.AbstractEventLoop
+    clock: Callable[[], float]
+    receive_buffer: memoryview
+    is_stopping: bool
+
+    def read_cold(self, work: ColdRead) -> Future[bytes]: ...
+    def buffered_bytes_changed(self, by: int) -> None: ...
+    def channel_closed(self, channel: Channel) -> None: ...
+    def answer_came(self, channel: Channel) -> None: ...
+
+
+class Channel:
+    __slots__ = (
+        "_is_reading", "_is_writing", "_owner", "_socket", "buffered_bytes", "connection", "is_closed",
+        "is_reading_cold", "last_progress_s", "outbox", "received_bytes",
+    )  # fmt: skip
+
+    def __init__(self, owner: ChannelOwner, connected: socket.socket) -> None:
+        self._owner = owner
+        self._socket = connected
+        self.connection: Connection  # set by the owner, whose answers come through this channel
+        self.outbox = Outbox(connected)
+        self.is_closed = False
+        self.is_reading_cold = False  # a thread is at it
+        self.last_progress_s = owner.clock()
+        self.received_bytes = 0
+        self.buffered_bytes = 0  # as the owner counts them
+        self._is_writing = False
+        self._is_reading = True
+        owner.loop.add_reader(connected, self._readable)
+
+    def close(self) -> None:
+        if self.is_closed:
+            return
+        self.is_closed = self.connection.is_closed = True
+        self._owner.loop.remove_reader(self._socket)
+        self._owner.loop.remove_writer(self._socket)
+        self._socket.close()
+        self._owner.channel_closed(self)
+
+    def proceed(self) -> None:
+        """After an answer came."""
+        if self.is_closed or self.outbox:
+            return
+        self.last_progress_s = self._owner.clock()  # while it waited for us, the peer could not make any
+        self._send(self.connection.proceed())
+
+    @property
+    def owes_rest_of_frame(self) -> bool:
+        """The peer, which could send it: we are ready to receive."""
+        return not self.outbox and self.connection.takes_more and self.connection.is_within_frame
+
+    def traffic(self) -> Traffic:
+        return Traffic(self.connection.requests, self.received_bytes, self.outbox.sent_bytes)
+
+    def _readable(self) -> None:
+        if self.outbox or not self.connection.takes_more:
+            self._stop_reading()
+            return
+        room = self.connection.room()
+        try:
+            count = self._socket.recv_into(self._owner.receive_buffer if room is None else room)
+        except (BlockingIOError, InterruptedError):
+            return
+        except OSError:
+            count = 0
+        if count == 0:
+            self.close()
+            return
+        self.received_bytes += count
+        self.last_progress_s = self._owner.clock()
+        if room is None:
+            parts = self.connection.receive(self._owner.receive_buffer[:count])
+        else:
+            parts = self.connection.filled(count)
+        self._send(parts)
+
+    def _stop_reading(self) -> None:
+        try:
+            has_gone = not self._socket.recv(1, socket.MSG_PEEK)
+        except (BlockingIOError, InterruptedError):
+            return
+        except OSError:
+            has_gone = True
+        if has_gone:
+            self.close()
+        else:
+            self._is_reading = False
+            self._owner.loop.remove_reader(self._socket)
+
+    def _send(self, parts: list[Part]) -> None:
+        """Send these, then handle requests that waited for it, and so on until something has to be waited for."""
+        while True:
+            if parts:
+                self.outbox.add(parts)
+            if self.outbox and not self._send_outbox():
+                break
+            if not self.connection.can_proceed or self._owner.is_stopping:
+                break
+            parts = self.connection.proceed()
+        if not self.is_closed:
+            self._rest()
+
+    def _rest(self) -> None:
+        """Make the loop watch for what comes next."""
+        connection = self.connection
+        buffered_bytes = connection.buffered_bytes
+        if buffered_bytes != self.buffered_bytes:
+            change, self.buffered_bytes = buffered_bytes - self.buffered_bytes, buffered_bytes
+            self._owner.buffered_bytes_changed(change)
+        if self.outbox or self.is_closed:
+            return
+        if connection.is_finished or self._owner.is_stopping:
+            self.close()
+        elif not self._is_reading and connection.takes_more:
+            self._is_reading = True
+            self._owner.loop.add_reader(self._socket, self._readable)
+
+    def _send_outbox(self) -> bool:
+        try:
+            sending = self.outbox.send()
+        except (ConnectionError, TimeoutError):  # the peer has gone
+            self.close()
+            return False
+        except Exception as failure:  # the disk, or our bug: whatever it is, the peer must not wait for the rest
+            self._close_incomplete(failure)
+            return False
+        self._watch_writable(sending is Sending.BLOCKED or sending is Sending.TURN_OVER)
+        if sending is Sending.COLD:
+            self._read_cold()
+        return sending is Sending.DONE
+
+    def _watch_writable(self, watch: bool) -> None:
+        if watch != self._is_writing:
+            self._is_writing = watch
+            if watch:
+                self._owner.loop.add_writer(self._socket, self._writable)
+            else:
+                self._owner.loop.remove_writer(self._socket)
+
+    def _writable(self) -> None:
+        self.last_progress_s = self._owner.clock()
+        self._send([])
+
+    def _read_cold(self) -> None:
+        self.is_reading_cold = True
+        future = self._owner.read_cold(self.outbox.cold_read())
+        future.add_done_callback(lambda done: self._owner.loop.call_soon_threadsafe(self._cold_read, done))
+
+    def _cold_read(self, done: Future[bytes]) -> None:
+        self.is_reading_cold = False
+        if self.is_closed:
+            return
+        if (failure := done.exception()) is not None:
+            self._close_incomplete(failure)
+        else:
+            self.last_progress_s = self._owner.clock()
+            self.outbox.was_read(done.result())
+            self._send([])
+
+    def _close_incomplete(self, failure: BaseException) -> None:
+        logger.error("connection from %s closed amid an answer: %s", self.connection.peer_host, failure)
+        self.close()

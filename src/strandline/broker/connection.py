@@ -1,0 +1,247 @@
+"""One connection without its socket: received bytes in, a list of parts to send out.
+
+A part is bytes, or a slice of a file that stays there until it is sent. Answers leave in the order of the requests,
+always. What a handler gives back for a request is one of:
+
+    bytes, parts    the answer, framed
+    None            there is none (Produce with acks=0)
+    CLOSE           the connection ends after the answers before it
+    a `Pending`     the answer comes later, by `deliver`. Either the next request waits until then (a long poll,
+                    acks=all), or it is handled meanwhile and `settle`, which runs after the last frame of a
+                    receive, gives the answer: so the produce requests of one receive share one write
+
+Whatever `settle` leaves open, the connection waits for. While it waits, and while more is to be sent than the bound
+allows, no request is handled and nothing should be received (`takes_more`). The requests that came in the same
+receive are kept, so a connection holds one receive at most beside the frame that has begun (KAFKA-7639).
+
+Bytes that are not Kafka's protocol end the connection, after the answers to what came before them.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from enum import Enum
+from typing import Protocol
+
+from strandline.model.failures import ProtocolError, check
+from strandline.wire.fetch_response import Part
+from strandline.wire.framing import SOCKET_REQUEST_MAX_BYTES, FrameCutter
+
+__all__ = ["CLOSE", "Connection", "Part", "Pending", "Reply", "RequestHandler"]
+
+RESPONSE_BYTES_MAX = 2**20  # default of queued.max.response.bytes
+
+
+class Close(Enum):
+    CLOSE = "close"
+
+
+CLOSE = Close.CLOSE
+
+
+class Pending:
+    """The place in the order of a request that is answered later."""
+
+    __slots__ = ("connection", "holds_up", "parts")
+
+    def __init__(self, connection: Connection) -> None:
+        self.connection = connection
+        self.holds_up = True  # the requests after it; if not, `settle` answers it or makes them wait
+        self.parts: list[Part] | None = None
+
+    def park(self) -> None:
+        """It was not answered at once: the requests after it wait, and what came with it is let go."""
+        self.holds_up = True
+
+    def deliver(self, parts: list[Part]) -> None:
+        """Only in the thread of the event loop."""
+        check(self.parts is None, "a request is answered once")
+        self.parts = parts
+        self.connection.answer_came()
+
+
+Reply = bytes | list[Part] | Pending | Close | None
+
+
+class RequestHandler(Protocol):
+    def handle(self, frame: memoryview, connection: Connection) -> Reply:
+        """The frame is good until `settle` has run. Raises ProtocolError for bytes that cannot be answered."""
+
+    def settle(self) -> bool:
+        """Whether what the frames of this receive asked for could be done; if not, the connection ends."""
+
+
+class Connection:
+    __slots__ = (
+        "_cutter", "_ended", "_handler", "_has_deferred", "_held", "_held_bytes", "_is_settling", "_output",
+        "_output_bytes", "_pending", "_when_answered", "complaint", "is_closed", "local_address", "peer_host",
+        "requests", "response_bytes_max",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        handler: RequestHandler,
+        when_answered: Callable[[], None],
+        *,
+        request_bytes_max: int = SOCKET_REQUEST_MAX_BYTES,
+        response_bytes_max: int = RESPONSE_BYTES_MAX,
+        peer_host: str = "",
+        local_address: tuple[str, int] = ("", 0),
+    ) -> None:
+        self.peer_host = peer_host
+        self.local_address = local_address  # by which the peer reached us
+        self.is_closed = False  # nobody will see an answer any more
+        self.complaint = ""  # what was wrong with the bytes
+        self.requests = 0
+        self.response_bytes_max = response_bytes_max
+        self._handler = handler
+        self._when_answered = when_answered  # asks the owner to call `proceed`, soon
+        self._cutter = FrameCutter(request_bytes_max)
+        self._pending: deque[Pending] = deque()  # not yet sent, the first of them unanswered
+        self._held: deque[bytes] = deque()  # frames that wait their turn
+        self._held_bytes = 0
+        self._has_deferred = False
+        self._is_settling = False
+        self._ended = False  # no frame is taken any more
+        self._output: list[Part] = []
+        self._output_bytes = 0
+
+    def receive(self, received: memoryview) -> list[Part]:
+        """Handle all whole frames in these bytes; what to send now. The bytes may be overwritten afterwards."""
+        try:
+            for frame in self._cutter.cut(received):
+                self._take(frame)
+        except ProtocolError as error:
+            self._end(str(error))
+        return self._settled()
+
+    def room(self) -> memoryview | None:
+        """Where to receive, if not into the shared buffer; then `filled` instead of `receive`."""
+        return self._cutter.room()
+
+    def filled(self, count: int) -> list[Part]:
+        frame = self._cutter.filled(count)
+        if frame is None:
+            return []
+        self._take(frame)
+        return self._settled()
+
+    def proceed(self) -> list[Part]:
+        """What to send after an answer came, or after all was sent and held requests may go on."""
+        self._emit_answered()
+        if self._pending:
+            return self._settled()
+        while self._held and not self._is_held_up():
+            frame = self._held.popleft()
+            self._held_bytes -= len(frame)
+            self._handle(memoryview(frame))
+        return self._settled()
+
+    def answer_came(self) -> None:
+        if not (self.is_closed or self._is_settling):
+            self._when_answered()
+
+    @property
+    def takes_more(self) -> bool:
+        return not (self._pending or self._held or self._ended)
+
+    @property
+    def can_proceed(self) -> bool:
+        return self._pending[0].parts is not None if self._pending else bool(self._held)
+
+    @property
+    def is_waiting(self) -> bool:
+        """For an answer of ours: the peer is not to blame for the silence."""
+        return bool(self._pending)
+
+    @property
+    def is_finished(self) -> bool:
+        """It may be closed once the output is sent."""
+        return self._ended and not self._pending and not self._held
+
+    @property
+    def is_within_frame(self) -> bool:
+        return self._cutter.is_within_frame
+
+    @property
+    def buffered_bytes(self) -> int:
+        return self._held_bytes + self._cutter.held_bytes
+
+    def _is_held_up(self) -> bool:
+        if self._output_bytes > self.response_bytes_max:
+            return True
+        # Nothing is handled after one that holds up, so only the last can.
+        return bool(self._pending) and self._pending[-1].holds_up and self._pending[-1].parts is None
+
+    def _take(self, frame: memoryview) -> None:
+        if self._ended:
+            return
+        if self._held or self._is_held_up():
+            self._held.append(bytes(frame))
+            self._held_bytes += len(frame)
+        else:
+            self._handle(frame)
+
+    def _handle(self, frame: memoryview) -> None:
+        self.requests += 1
+        try:
+            reply = self._handler.handle(frame, self)
+        except ProtocolError as error:
+            self._end(str(error), drop_held=True)
+            return
+        if type(reply) is bytes and not self._pending:  # nearly always
+            self._output.append(reply)
+            self._output_bytes += len(reply)
+        elif reply is CLOSE:
+            self._end("", drop_held=True)
+        elif reply is not None:
+            self._queue(reply)
+
+    def _queue(self, reply: bytes | list[Part] | Pending) -> None:
+        if isinstance(reply, Pending):
+            self._has_deferred |= not reply.holds_up
+            self._pending.append(reply)
+            return
+        parts: list[Part] = [reply] if isinstance(reply, bytes) else reply
+        self._output_bytes += sum([_part_bytes(part) for part in parts])
+        if self._pending:
+            answered = Pending(self)
+            answered.parts = parts
+            self._pending.append(answered)
+        else:
+            self._output += parts
+
+    def _settled(self) -> list[Part]:
+        if self._has_deferred:
+            self._settle()
+        if self._pending:
+            self._emit_answered()
+        output, self._output, self._output_bytes = self._output, [], 0
+        return output
+
+    def _settle(self) -> None:
+        self._has_deferred, self._is_settling = False, True
+        if not self._handler.settle():
+            self._pending.clear()
+            self._end("", drop_held=True)
+        self._is_settling = False
+        for pending in self._pending:
+            pending.park()
+
+    def _emit_answered(self) -> None:
+        pending = self._pending
+        while pending and (parts := pending[0].parts) is not None:
+            self._output += parts
+            pending.popleft()
+
+    def _end(self, complaint: str, *, drop_held: bool = False) -> None:
+        if drop_held:
+            self._held.clear()
+            self._held_bytes = 0
+        if not self._ended:
+            self._ended, self.complaint = True, complaint
+
+
+def _part_bytes(part: Part) -> int:
+    return len(part) if isinstance(part, bytes | bytearray | memoryview) else part.length

@@ -1,0 +1,131 @@
+"""From a frame to the handler of its API, and from the handler's answer to a framed response.
+
+A handler is a plain function of a `Request`. It gives back
+
+    the body                  as bytes, or as parts with their length in all (`encode_fetch_response` makes these)
+    Instead.NO_ANSWER         Produce with acks=0
+    Instead.CLOSE             Produce with acks=0 that failed: the only way to say so
+    Instead.PARKED            it keeps the request and calls `answer` later; the connection handles none meanwhile
+    Instead.DEFERRED          it answers when `settle` runs, after the last request of the same receive, or parks it
+
+It copies what it wants to keep of the request's body: that is a view into a buffer which others use next.
+
+An API or version that is not served closes the connection, as in Kafka; clients ask ApiVersions first, which is
+answered in any version. So does an exception that nobody foresaw: an answer of UNKNOWN_SERVER_ERROR would make a
+Java producer write its batch twice (KAFKA-14034), a closed connection makes any client try again.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping
+from enum import Enum
+
+from strandline.broker.connection import CLOSE, Close, Connection, Part, Pending, Reply
+from strandline.model.failures import ProtocolError
+from strandline.wire.header import RequestHeader, decode_request_header, frame_response
+from strandline.wire.versions import SERVED, ApiKey
+
+logger = logging.getLogger(__name__)
+
+
+class Instead(Enum):
+    """What a handler gives back instead of an answer."""
+
+    NO_ANSWER = "no answer"
+    CLOSE = "close"
+    PARKED = "parked"
+    DEFERRED = "deferred"
+
+
+Body = bytes | tuple[list[Part], int]
+
+
+class Request(Pending):
+    __slots__ = ("body", "header")
+
+    def __init__(self, connection: Connection, header: RequestHeader, body: memoryview) -> None:
+        self.connection = connection
+        self.holds_up = True
+        self.parts = None
+        self.header = header
+        self.body = body
+
+    @property
+    def api_version(self) -> int:
+        return self.header.api_version
+
+    @property
+    def client_id(self) -> str | None:
+        return self.header.client_id
+
+    def park(self) -> None:
+        self.holds_up = True
+        self.body = memoryview(b"")  # of a large request it would keep the whole frame
+
+    def answer(self, body: Body) -> None:
+        """For a request that was parked or deferred. Nobody hears it if the peer has gone."""
+        framed = self.framed(body)
+        self.deliver([framed] if isinstance(framed, bytes) else framed)
+
+    def framed(self, body: Body) -> bytes | list[Part]:
+        api_key, api_version, correlation_id, _, _ = self.header
+        if isinstance(body, bytes):
+            return frame_response(api_key, api_version, correlation_id, len(body)) + body
+        parts, length = body
+        return [frame_response(api_key, api_version, correlation_id, length), *parts]
+
+
+Handler = Callable[[Request], Body | Instead]
+
+
+class Dispatch:
+    __slots__ = ("_handlers", "_settle", "failures")
+
+    def __init__(self, handlers: Mapping[ApiKey, Handler], settle: Callable[[], None] | None = None) -> None:
+        self._handlers: dict[int, Handler] = {int(api_key): handler for api_key, handler in handlers.items()}
+        self._settle = settle
+        self.failures = 0  # exceptions that nobody foresaw
+
+    def handle(self, frame: memoryview, connection: Connection) -> Reply:
+        header = decode_request_header(frame)
+        handler = self._handlers.get(header.api_key)
+        if handler is None:
+            raise ProtocolError(f"{SERVED[header.api_key].name} is not served by this broker")
+        request = Request(connection, header, frame[header.body_position :])
+        try:
+            answer = handler(request)
+            if type(answer) is bytes:
+                return request.framed(answer)
+            return self._unusual(request, answer)
+        except ProtocolError:
+            raise
+        except Exception:
+            return self._failed(f"{SERVED[header.api_key].name} version {header.api_version}")
+
+    def settle(self) -> bool:
+        try:
+            if self._settle is not None:
+                self._settle()
+        except Exception:
+            self._failed("what the requests of one receive asked for together")
+            return False
+        return True
+
+    def _unusual(self, request: Request, answer: Body | Instead) -> Reply:
+        if answer is Instead.PARKED:
+            request.park()
+            return request
+        if answer is Instead.DEFERRED:
+            request.holds_up = False
+            return request
+        if answer is Instead.NO_ANSWER:
+            return None
+        if answer is Instead.CLOSE:
+            return CLOSE
+        return request.framed(answer)
+
+    def _failed(self, name: str) -> Close:
+        self.failures += 1
+        logger.exception("%s failed; its connection is closed", name)
+        return CLOSE

@@ -1,0 +1,1 @@
+"""One module for each API: a request in, an answer out."""

@@ -1,0 +1,45 @@
+"""ApiVersions, v0-v4: what this broker can do, which is exactly what it has handlers for.
+
+A version that we do not know is answered in version 0 with UNSUPPORTED_VERSION and this API's range, and the
+connection stays (KIP-511). A client's name or version that Kafka would not take as a metric's label is
+INVALID_REQUEST.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from strandline.broker.dispatch import Handler, Request
+from strandline.model.failures import ErrorCode
+from strandline.wire.api_versions import (
+    decode_api_versions_request,
+    encode_api_versions_response,
+    unsupported_version_response,
+)
+from strandline.wire.messages.api_versions import ApiVersion, ApiVersionsResponse
+from strandline.wire.versions import SERVED, ApiKey, advertised
+
+CLIENT_SOFTWARE = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?")
+NAMED_FROM = 3  # the version since which a client says what it is
+
+
+def api_versions_handler(api_keys: Iterable[ApiKey]) -> Handler:
+    """Advertises these APIs and itself."""
+    api = SERVED[ApiKey.API_VERSIONS]
+    response = ApiVersionsResponse(
+        ErrorCode.NONE, [ApiVersion(*entry) for entry in advertised({*api_keys, ApiKey.API_VERSIONS})]
+    )
+    invalid = ApiVersionsResponse(ErrorCode.INVALID_REQUEST)
+
+    def handle(request: Request) -> bytes:
+        version = request.api_version
+        if not api.serves(version):
+            return unsupported_version_response()
+        asked = decode_api_versions_request(version, request.body)
+        names = (asked.client_software_name, asked.client_software_version)
+        if version >= NAMED_FROM and not all(map(CLIENT_SOFTWARE.fullmatch, names)):
+            return encode_api_versions_response(version, invalid)
+        return encode_api_versions_response(version, response)
+
+    return handle
