@@ -101,7 +101,7 @@ PyObject *fast_crc32c(PyObject *Py_UNUSED(module), PyObject *data)
 {
     Py_buffer buffer;
     if (!has_fast_crc32c()) {
-        PyErr_SetString(PyExc_NotImplementedError, "this processor has no AVX-512 with VPCLMULQDQ");
+        PyErr_SetString(PyExc_RuntimeError, "this processor has no AVX-512 with VPCLMULQDQ");
         return NULL;
     }
     if (PyObject_GetBuffer(data, &buffer, PyBUF_SIMPLE) != 0)
