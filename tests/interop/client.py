@@ -14,7 +14,7 @@ from tests.interop.broker import Broker
 from tests.interop.kafka import Kafka
 from tests.interop.process import Child
 
-from strandline.log.partition_metadata import decode_id
+from strandline.model.ids import decode_id
 
 PROGRAM = str(Path(__file__).with_name("Client.java"))
 

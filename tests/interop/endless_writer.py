@@ -10,7 +10,7 @@ from pathlib import Path
 
 from tests.interop.ours import Writer, compact, now_ms, strandline
 
-from strandline.log.partition_metadata import decode_id
+from strandline.model.ids import decode_id
 from strandline.model.partitions import TopicPartition
 from strandline.records.compression import Codec
 

@@ -16,7 +16,7 @@ from tests.interop.ours import TOPICS, Writer, now_ms, read_records_of, strandli
 from tests.interop.process import Child
 
 from strandline.log.clean_shutdown import CLEAN_SHUTDOWN_MARKER
-from strandline.log.partition_metadata import encode_id
+from strandline.model.ids import encode_id
 from strandline.model.partitions import TopicPartition
 
 pytestmark = pytest.mark.interop

@@ -11,13 +11,9 @@ from hypothesis import strategies as st
 from strandline.log.clean_shutdown import decode_clean_shutdown, encode_clean_shutdown
 from strandline.log.java_properties import format_properties, parse_properties
 from strandline.log.meta_properties import MetaProperties, decode_meta_properties, encode_meta_properties
-from strandline.log.partition_metadata import (
-    decode_id,
-    decode_partition_metadata,
-    encode_id,
-    encode_partition_metadata,
-)
+from strandline.log.partition_metadata import decode_partition_metadata, encode_partition_metadata
 from strandline.model.failures import CorruptData
+from strandline.model.ids import decode_id, encode_id
 
 TOPIC_ID = UUID("3244d168-4439-460a-af1b-1e2467d4b5b8")
 

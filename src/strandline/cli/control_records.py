@@ -13,8 +13,8 @@ from struct import Struct
 from typing import Any
 from uuid import UUID
 
-from strandline.log.partition_metadata import encode_id
 from strandline.model.failures import CorruptData
+from strandline.model.ids import encode_id
 from strandline.records.control import control_type
 
 LEADER_CHANGE = 2

@@ -13,8 +13,9 @@ from strandline.log.checkpoints import decode_leader_epochs, decode_offsets
 from strandline.log.clean_shutdown import decode_clean_shutdown
 from strandline.log.filesystem import read_whole
 from strandline.log.meta_properties import NODE_ID_KEYS, decode_meta_properties
-from strandline.log.partition_metadata import decode_partition_metadata, encode_id
+from strandline.log.partition_metadata import decode_partition_metadata
 from strandline.log.producer_snapshots import decode_snapshot
+from strandline.model.ids import encode_id
 
 Rows = Iterator[dict[str, Any]]
 

@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 from uuid import UUID
 
 from strandline.log.java_properties import format_properties, parse_properties
-from strandline.log.partition_metadata import decode_id, encode_id
 from strandline.model.failures import CorruptData
+from strandline.model.ids import decode_id, encode_id
 
 META_PROPERTIES = "meta.properties"
 NODE_ID_KEYS = {0: "broker.id", 1: "node.id"}

@@ -3,33 +3,20 @@
     version: 0
     topic_id: MkTRaEQ5RgqvGx4kZ9S1uA
 
-An id is written as Kafka writes every uuid: 16 bytes in url-safe base64 without padding, 22 characters. The
-last line has no end, as in Kafka; one that has is read too.
+The last line has no end, as in Kafka; one that has is read too.
 """
 
 from __future__ import annotations
 
 import re
-from base64 import urlsafe_b64decode, urlsafe_b64encode
 from uuid import UUID
 
 from strandline.model.failures import CorruptData
+from strandline.model.ids import decode_id, encode_id
 
-PARTITION_METADATA = "partition.metadata"
 NO_ID = UUID(int=0)
-ID_TEXT = re.compile(r"[A-Za-z0-9_-]{22}(==)?")
 VERSION_LINE = re.compile(r"version:\s+([0-9]{1,9})")
 TOPIC_ID_LINE = re.compile(r"topic_id:\s+(\S+)")
-
-
-def encode_id(identity: UUID) -> str:
-    return urlsafe_b64encode(identity.bytes).decode().removesuffix("==")
-
-
-def decode_id(text: str) -> UUID:
-    if not ID_TEXT.fullmatch(text):
-        raise CorruptData(f"{text[:80]!r} is not an id of 22 base64 characters")
-    return UUID(bytes=urlsafe_b64decode(text[:22] + "=="))
 
 
 def encode_partition_metadata(topic_id: UUID) -> bytes:

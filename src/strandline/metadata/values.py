@@ -7,7 +7,6 @@ the newest version Kafka wrote; reading takes the earlier ones too. Brokers are 
 
 from __future__ import annotations
 
-from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from uuid import UUID
@@ -15,6 +14,7 @@ from uuid import UUID
 from strandline.metadata import paths
 from strandline.metadata.json_values import JsonObject, encode_json, parse_integer
 from strandline.model.failures import CorruptData
+from strandline.model.ids import decode_id, encode_id
 from strandline.model.partitions import PARTITION_MAX, TopicPartition
 
 NO_LEADER = -1
@@ -80,7 +80,7 @@ class TopicAssignment:
 def encode_topic(topic: TopicAssignment) -> bytes:
     members: dict[str, object] = {"partitions": _by_partition(topic, "replicas")}
     if topic.topic_id is not None:
-        members["topic_id"] = encode_uuid(topic.topic_id)
+        members["topic_id"] = encode_id(topic.topic_id)
     members["adding_replicas"] = _by_partition(topic, "adding")
     members["removing_replicas"] = _by_partition(topic, "removing")
     return encode_json(members | {"version": 3})
@@ -100,7 +100,7 @@ def decode_topic(topic: str, data: bytes) -> TopicAssignment:
     adding = _lists(where, found, "adding_replicas")
     removing = _lists(where, found, "removing_replicas")
     return TopicAssignment(
-        None if topic_id is None else decode_uuid(f"{where} topic_id", topic_id),
+        None if topic_id is None else _topic_id(f"{where} topic_id", topic_id),
         {
             number: ReplicaAssignment(replicas[number], adding.get(number, ()), removing.get(number, ()))
             for number in sorted(replicas)
@@ -122,17 +122,9 @@ def _partition_number(where: str, text: str) -> int:
     return number
 
 
-def encode_uuid(identity: UUID) -> str:
-    """As Kafka writes every uuid: 16 bytes in url-safe base64 without padding."""
-    return urlsafe_b64encode(identity.bytes).decode().rstrip("=")
-
-
-def decode_uuid(where: str, text: str) -> UUID:
-    try:
-        identity = UUID(bytes=urlsafe_b64decode(text + "=="))
-    except ValueError:
-        raise CorruptData(f"{where} has {text[:80]!r} for an id of 22 base64 characters") from None
-    if encode_uuid(identity) != text:
+def _topic_id(where: str, text: str) -> UUID:
+    identity = decode_id(text)
+    if encode_id(identity) != text:  # Kafka's own text, or somebody else's
         raise CorruptData(f"{where} has {text[:80]!r} for an id of 22 base64 characters")
     return identity
 
