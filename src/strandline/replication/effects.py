@@ -69,7 +69,10 @@ LeaderEffect = AlterIsr | ReadPartitionState | IsrChanged | Fenced
 
 
 class AssignEpoch(NamedTuple):
-    """Record in the log that this epoch begins here, before a record of it is there (KAFKA-7415)."""
+    """Record in the log that this epoch begins here, before a record of it is there (KAFKA-7415).
+
+    Then look at parked fetches again: they were for another epoch.
+    """
 
     epoch: int
     start_offset: int
@@ -94,7 +97,7 @@ class FollowLeader(NamedTuple):
     leader_epoch: int
 
     def __str__(self) -> str:
-        return f"follow {self.leader} in epoch {self.leader_epoch}"
+        return f"follow {'nobody' if self.leader < 0 else self.leader} in epoch {self.leader_epoch}"
 
 
 class Ignored(NamedTuple):

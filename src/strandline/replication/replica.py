@@ -89,12 +89,12 @@ class Replica:
         return effects
 
     def _begin_epoch(self, decision: LeaderAndIsr, now_ms: int) -> Effects:
+        leads = decision.leader == self.broker_id
+        # Whoever goes on leading still has the records that producers wait for: they may go on waiting.
         lost = self.stop()
         self.leader_epoch = decision.leader_epoch
         self._partition_epoch = decision.partition_epoch
-        if decision.leader == self.broker_id:
-            return lost + self._become_leader(decision, now_ms)
-        return lost + self._become_follower(decision)
+        return self._become_leader(decision, now_ms) if leads else lost + self._become_follower(decision)
 
     def stop(self) -> Effects:
         """The broker no longer has this replica, or cannot use it."""
