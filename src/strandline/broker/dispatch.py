@@ -24,7 +24,7 @@ from enum import Enum
 from strandline.broker.connection import CLOSE, Close, Connection, Part, Pending, Reply
 from strandline.model.failures import ProtocolError
 from strandline.wire.header import RequestHeader, decode_request_header, frame_response
-from strandline.wire.versions import SERVED, ApiKey
+from strandline.wire.versions import SPOKEN, ApiKey
 
 logger = logging.getLogger(__name__)
 
@@ -96,7 +96,7 @@ class Dispatch:
         header = decode_request_header(frame)
         handler = self._handlers.get(header.api_key)
         if handler is None:
-            raise ProtocolError(f"{SERVED[header.api_key].name} is not served by this broker")
+            raise ProtocolError(f"{SPOKEN[header.api_key].name} is not served by this broker")
         request = Request(connection, header, frame)
         try:
             answer = handler(request)
@@ -106,7 +106,7 @@ class Dispatch:
         except ProtocolError:
             raise
         except Exception:
-            return self._failed(f"{SERVED[header.api_key].name} version {header.api_version}")
+            return self._failed(f"{SPOKEN[header.api_key].name} version {header.api_version}")
 
     def settle(self) -> bool:
         try:
