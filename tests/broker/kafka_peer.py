@@ -7,6 +7,7 @@ from struct import pack, unpack
 from typing import Self
 
 from strandline.wire.codec import decode, encode
+from strandline.wire.layout import Message
 from strandline.wire.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
 from strandline.wire.versions import SERVED, ApiKey
 
@@ -79,6 +80,13 @@ class KafkaPeer:
     def ask_api_versions(self, version: int, read_as: int | None = None) -> ApiVersionsResponse:
         self.send(api_versions_request(version))
         return decode(ApiVersionsResponse, version if read_as is None else read_as, self.response()[1])
+
+    def ask(self, request: Message, version: int) -> bytes:
+        """The body of the response, whatever its header."""
+        api_key = type(request).api_key
+        self.send(framed_request(api_key, version, body=encode(request, version)))
+        body = self.response()[1]
+        return body[1:] if version >= SERVED[api_key].flexible_from and api_key != ApiKey.API_VERSIONS else body
 
     def is_closed_by_broker(self) -> bool:
         """Waits for it."""
