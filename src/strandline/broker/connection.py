@@ -43,12 +43,13 @@ CLOSE = Close.CLOSE
 class Pending:
     """The place in the order of a request that is answered later."""
 
-    __slots__ = ("connection", "holds_up", "parts")
+    __slots__ = ("connection", "holds_up", "parts", "when_abandoned")
 
     def __init__(self, connection: Connection) -> None:
         self.connection = connection
         self.holds_up = True  # the requests after it; if not, `settle` answers it or makes them wait
         self.parts: list[Part] | None = None
+        self.when_abandoned: Callable[[], object] | None = None  # called when the peer goes without its answer
 
     def park(self) -> None:
         """It was not answered at once: the requests after it wait, and what came with it is let go."""
@@ -137,6 +138,17 @@ class Connection:
             self._held_bytes -= len(frame)
             self._handle(memoryview(frame))
         return self._settled()
+
+    def end(self, complaint: str) -> None:
+        """Close it after the answers to what came before: there is no other way to tell the peer of a failure."""
+        self._end(complaint, drop_held=True)
+
+    def close(self) -> None:
+        """The peer has gone. Whoever works on an answer may stop."""
+        self.is_closed = True
+        for pending in self._pending:
+            if pending.parts is None and pending.when_abandoned is not None:
+                pending.when_abandoned()
 
     def answer_came(self) -> None:
         if not (self.is_closed or self._is_settling):

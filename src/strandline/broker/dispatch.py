@@ -48,6 +48,7 @@ class Request(Pending):
         self.connection = connection
         self.holds_up = True
         self.parts = None
+        self.when_abandoned = None
         self.header = header
         self.body = body
 

@@ -189,6 +189,14 @@ class LogSettings(PropertySettings):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ReplicationSettings(PropertySettings):
+    """What a topic promises about its replicas; topic properties, with the broker's as defaults."""
+
+    min_insync_replicas: int = setting(1, "min.insync.replicas", at_least=1, at_most=INT_MAX)
+    unclean_leader_election_enable: bool = setting(False, "unclean.leader.election.enable")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CleanerSettings(PropertySettings):
     """How the broker's log cleaner spends memory, threads and disk bandwidth (SPEC C6)."""
 
