@@ -31,7 +31,9 @@ from strandline.wire.framing import FrameCutter
 from strandline.wire.header import decode_correlation_id, frame_request, response_body
 from strandline.wire.layout import Message
 from strandline.wire.messages.api_versions import ApiVersionsResponse
+from strandline.wire.messages.produce import ProduceRequest
 from strandline.wire.primitives import Buffer
+from strandline.wire.produce_request import encode_produce_request
 from strandline.wire.versions import SERVED, ApiKey
 
 R = TypeVar("R", bound=Message)
@@ -116,18 +118,16 @@ class Connection(asyncio.BufferedProtocol):
             return _failed(self._loop, self.failure)
         try:
             version = self.versions.pick(request.api_key, version_max)
-            body = encode(request, version)
         except ClientError as error:
             return _failed(self._loop, error)
-
-        return self._send(request.api_key, version, [body], partial(decode, response), timeout_ms)
+        return self._send(request.api_key, version, parts_of(request, version), partial(decode, response), timeout_ms)
 
     def send_unanswered(self, request: Message, *, version_max: int | None = None) -> None:
         """For Produce with acks=0, which no broker answers."""
         if self.failure is not None:
             raise self.failure
         version = self.versions.pick(request.api_key, version_max)
-        self._write(request.api_key, version, [encode(request, version)])
+        self._write(request.api_key, version, parts_of(request, version))
 
     def close(self) -> None:
         self._fail(BrokerUnreachable(f"the connection to {self.address} was closed"))
@@ -260,6 +260,13 @@ class Connection(asyncio.BufferedProtocol):
         self._pending.clear()
         while self._waiting:
             self._admit_waiting()
+
+
+def parts_of(request: Message, version: int) -> list[Buffer]:
+    """The bytes of a request; the records of a Produce are not copied."""
+    if isinstance(request, ProduceRequest):
+        return encode_produce_request(version, request)
+    return [encode(request, version)]
 
 
 def describe_no_connection(address: Address, error: OSError) -> str:
