@@ -8,14 +8,11 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from typing import Self, TypeVar
 
-from tests.broker.kafka_peer import WAIT_S, KafkaPeer, framed_request
+from tests.broker.kafka_peer import WAIT_S, KafkaPeer
 
 from strandline.broker.broker import Broker
 from strandline.records.builder import build_batch
 from strandline.records.record import Record
-from strandline.wire.codec import decode, encode, response_class
-from strandline.wire.fetch_response import encode_fetch_response
-from strandline.wire.layout import Message
 from strandline.wire.messages.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponse
 from strandline.wire.messages.produce import (
     PartitionProduceData,
@@ -24,12 +21,8 @@ from strandline.wire.messages.produce import (
     ProduceResponse,
     TopicProduceData,
 )
-from strandline.wire.versions import SERVED
 
 T = TypeVar("T")
-M = TypeVar("M", bound=Message)
-
-__all__ = ["BrokerPeer", "RunningBroker", "batch_of", "encode_fetch_response"]
 
 
 class RunningBroker:
@@ -80,19 +73,6 @@ class RunningBroker:
 
 
 class BrokerPeer(KafkaPeer):
-    def ask(self, request: Message, version: int, answer: type[M]) -> M:
-        self.tell(request, version)
-        return self.hear(version, answer)
-
-    def tell(self, request: Message, version: int) -> None:
-        self.send(framed_request(request.api_key, version, body=encode(request, version)))
-
-    def hear(self, version: int, answer: type[M]) -> M:
-        assert answer is response_class(answer.api_key)
-        body = self.response()[1]
-        is_flexible = version >= SERVED[answer.api_key].flexible_from
-        return decode(answer, version, body[1:] if is_flexible else body)
-
     def create_topic(self, name: str) -> bytes:
         """By asking for it; gives its id."""
         request = MetadataRequest([MetadataRequestTopic(name=name)])

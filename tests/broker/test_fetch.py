@@ -86,7 +86,7 @@ def test_the_first_batch_comes_whole_whatever_the_limits(peer: BrokerPeer) -> No
     assert values(only(peer.ask(asked, 11, FetchResponse))) == [b"x" * 1000]
 
 
-def test_the_limit_of_the_answer_is_shared_by_its_partitions(running: RunningBroker, peer: BrokerPeer) -> None:
+def test_the_limit_of_the_answer_is_shared_by_its_partitions(peer: BrokerPeer) -> None:
     peer.create_topic("payments")
     peer.produce("orders", batch_of(b"x" * 1000))
     peer.produce("payments", batch_of(b"y" * 1000))
