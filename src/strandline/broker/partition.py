@@ -29,6 +29,13 @@ class Watcher(Protocol):
     def partition_moved(self, partition: Partition) -> None: ...
 
 
+class LeadershipListener(Protocol):
+    """Whoever has work to do for the partitions that this broker leads."""
+
+    def became_leader(self, partition: Partition) -> None: ...
+    def resigned(self, partition: Partition) -> None: ...
+
+
 class Partition:
     __slots__ = (
         "_watchers", "broker_id", "high_watermark", "isr", "leader_epoch", "leader_id", "log", "min_insync_replicas",
