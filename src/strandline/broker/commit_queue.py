@@ -1,7 +1,8 @@
 """Who waits until everything that a partition has appended so far is committed, in order.
 
 With one replica nobody ever waits. With more, the high watermark follows when they have fetched; if it does not come in
-time, or the partition gets another leader, the records may be committed or not, and nobody is told that they are.
+time, or the partition gets another leader, the records may be committed or not, and nobody is told that they are. After
+a failed write nobody is told anything.
 """
 
 from __future__ import annotations
@@ -32,7 +33,11 @@ class CommitQueue:
 
     def when_committed(self, committed: Callable[[], object], failed: Callable[[Refused], object]) -> None:
         """One of the two is called, the first at once if there is nothing to wait for."""
-        end_offset = self._partition.log.log_end_offset
+        log = self._partition.log
+        end_offset = log.log_end_offset
+        if log.failure is not None:
+            failed(Refused(ErrorCode.KAFKA_STORAGE_ERROR, f"{log.partition} is offline: {log.failure}"))
+            return
         if end_offset <= self._partition.high_watermark and not self._waiting:
             committed()
             return
