@@ -133,7 +133,9 @@ class Connection:
         if frame is None:
             return []
         self._take(frame)
-        return self._settled()
+        output = self._settled()
+        self._cutter.reuse(frame)
+        return output
 
     def proceed(self) -> list[Part]:
         """What to send after an answer came, or after all was sent and held requests may go on."""
