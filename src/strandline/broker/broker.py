@@ -20,6 +20,7 @@ from strandline.broker.cluster_image import BrokerAddress, ClusterImage
 from strandline.broker.configuration import Configuration
 from strandline.broker.dispatch import Dispatch
 from strandline.broker.fetch_sessions import FetchSessions
+from strandline.broker.group_coordinator import GroupCoordinator
 from strandline.broker.handlers.produce import ProduceHandler
 from strandline.broker.host import LoopHost
 from strandline.broker.identity import claim_directories, cluster_id_of
@@ -97,6 +98,7 @@ class Broker:
 
     async def _bring_up(self, cluster_id: str) -> None:
         self.image = ClusterImage(cluster_id)
+        self.groups = GroupCoordinator(self.image, self.configuration, self.host)
         self.controller = SoleController(
             self.settings.broker_id,
             self.session,
@@ -105,6 +107,7 @@ class Broker:
             self.image,
             self.configuration,
             self.host,
+            self.groups,
         )
         await _completed(self.controller.start())
         self.producer_ids = ProducerIds(self.session, self.settings.broker_id)
@@ -127,6 +130,7 @@ class Broker:
 
     async def stop(self) -> None:
         """A clean stop: what was acknowledged is on the disk, and the next start need not look for it."""
+        self.groups.close()
         await self.server.stop()
         self.directories.close(now_ms=self.host.now_ms())
         self._store.close()

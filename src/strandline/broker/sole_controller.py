@@ -26,8 +26,9 @@ from strandline.broker.cluster_image import (
 )
 from strandline.broker.configuration import Configuration
 from strandline.broker.host import Host
-from strandline.broker.partition import Partition
+from strandline.broker.partition import LeadershipListener, Partition
 from strandline.broker.partitions import Partitions
+from strandline.broker.procedures import in_thread
 from strandline.groups.settings import OffsetsTopicSettings
 from strandline.log.log_directories import LogDirectories
 from strandline.metadata import paths
@@ -45,7 +46,7 @@ from strandline.metadata.values import (
     encode_partition_state,
     encode_topic,
 )
-from strandline.model.failures import ErrorCode, Refused
+from strandline.model.failures import ErrorCode, Refused, StorageFailed
 from strandline.model.partitions import TopicPartition, check_topic_name
 
 logger = logging.getLogger(__name__)
@@ -65,6 +66,7 @@ class SoleController:
         image: ClusterImage,
         configuration: Configuration,
         host: Host,
+        leadership: LeadershipListener,
     ) -> None:
         self._broker_id = broker_id
         self._session = session
@@ -73,6 +75,7 @@ class SoleController:
         self._image = image
         self._configuration = configuration
         self._host = host
+        self._leadership = leadership
         self._being_created: dict[str, Answer[None]] = {}  # ready when it is done, or has failed
 
     @property
@@ -179,6 +182,7 @@ class SoleController:
         topic_id = assignment.topic_id or self._host.unique_id()
         self._configuration.set_topic(topic, await self._stored_properties(topic))
         states = await self._states(topic, sorted(assignment.partitions))
+        await self._create_logs(topic, topic_id, sorted(assignment.partitions))
         image = TopicImage(topic, topic_id)
         for index, replicas in sorted(assignment.partitions.items()):
             state = states[index]
@@ -215,20 +219,32 @@ class SoleController:
             operations.append(Create(paths.partition_state_path(partition), encode_partition_state(state)))
         await self._session.multi(operations)
 
+    async def _create_logs(self, topic: str, topic_id: UUID, indexes: Sequence[int]) -> None:
+        """Those that are missing, all together and in a thread: their names must be durable, which takes time."""
+        names = (TopicPartition(topic, index) for index in indexes)
+        missing = [name for name in names if self._directories.log_of(name) is None]
+        for directory, placed in self._directories.place(missing).items() if missing else ():
+            creation = directory.begin_create(placed, now_ms=self._host.now_ms(), topic_id=topic_id)
+            try:
+                (await in_thread(self._host, creation.run)).result()
+            except OSError as error:
+                raise directory.failed(error) from error
+            directory.end_create(creation)
+
     def _open_partition(
         self, name: TopicPartition, topic_id: UUID, state: PartitionState, replicas: tuple[int, ...]
     ) -> None:
         if self._partitions.find(name) is not None:
             return
         log = self._directories.log_of(name)
-        if log is None:
-            log = self._directories.create(name, now_ms=self._host.now_ms(), topic_id=topic_id)
-        else:
-            log.change_settings(self._configuration.log_settings(name.topic))
+        if log is None:  # its directory failed just now
+            raise StorageFailed(f"{name} has no log")
+        log.change_settings(self._configuration.log_settings(name.topic))
         partition = Partition(name, topic_id.bytes, log, self._broker_id)
         partition.min_insync_replicas = self._configuration.replication_settings(name.topic).min_insync_replicas
         partition.become_leader(state.leader_epoch, replicas, state.isr)
         self._partitions.add(partition)
+        self._leadership.became_leader(partition)
 
     # Growing.
 
@@ -258,6 +274,7 @@ class SoleController:
         self._image.remove_topic(topic)
         for partition in self._partitions.remove_topic(topic):
             partition.resign()
+            self._leadership.resigned(partition)
         now_ms = self._host.now_ms()
         for directory in self._directories.online():
             for name in [name for name in directory.logs if name.topic == topic]:

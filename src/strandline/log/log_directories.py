@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from uuid import UUID
 
@@ -56,11 +56,20 @@ class LogDirectories:
 
     def create(self, partition: TopicPartition, *, now_ms: int, topic_id: UUID | None = None) -> Log:
         """In the directory with the fewest partitions, as Kafka places them."""
-        online = self.online()
-        if not online:
+        (directory,) = self.place([partition])
+        return directory.create(partition, now_ms=now_ms, topic_id=topic_id)
+
+    def place(self, partitions: Iterable[TopicPartition]) -> dict[LogDirectory, list[TopicPartition]]:
+        """Where new partitions belong: each in the directory with the fewest, these counted in."""
+        counts = {directory: len(directory.logs) for directory in self.online()}
+        if not counts:
             raise StorageFailed("every log directory is offline")
-        emptiest = min(online, key=lambda directory: len(directory.logs))
-        return emptiest.create(partition, now_ms=now_ms, topic_id=topic_id)
+        placed: dict[LogDirectory, list[TopicPartition]] = {}
+        for partition in partitions:
+            emptiest = min(counts, key=counts.__getitem__)
+            counts[emptiest] += 1
+            placed.setdefault(emptiest, []).append(partition)
+        return placed
 
     def close(self, *, now_ms: int) -> None:
         """Each on its own: a directory that fails on the way out must not cost the others their clean stop."""

@@ -17,7 +17,7 @@ into it, the checkpoints least of all, and no sync is tried again (SPEC L10). Ot
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from uuid import UUID
 
 from strandline.log import checkpoints
@@ -26,10 +26,11 @@ from strandline.log.clean_shutdown import (
     UNKNOWN_BROKER_EPOCH,
     encode_clean_shutdown,
 )
+from strandline.log.creation import Creation
 from strandline.log.filesystem import File, FileSystem, make_directories_durably, read_whole, replace_durably
 from strandline.log.log import Log
 from strandline.log.names import LOCK, PARTITION_METADATA
-from strandline.log.partition_metadata import decode_partition_metadata, encode_partition_metadata
+from strandline.log.partition_metadata import decode_partition_metadata
 from strandline.log.recovery import open_log
 from strandline.model.failures import CorruptData, StorageFailed, check
 from strandline.model.partitions import (
@@ -169,30 +170,33 @@ class LogDirectory:
     # Partitions.
 
     def create(self, partition: TopicPartition, *, now_ms: int, topic_id: UUID | None = None) -> Log:
-        """A new, empty log. Its folder's name is durable when this returns."""
-        self.check_usable()
-        check_topic_name(partition.topic)
-        check(partition.partition >= 0, f"partitions are not negative: {partition}")
-        check(partition not in self.logs, f"{partition} is in {self.path} already")
-        folder = f"{self.path}/{partition}"
+        """A new, empty log: all three steps at once, for callers that may wait for the disk."""
+        creation = self.begin_create([partition], now_ms=now_ms, topic_id=topic_id)
         try:
-            log = open_log(
-                self.filesystem,
-                folder,
-                partition,
-                self.settings_of(partition.topic),
-                now_ms=now_ms,
-                is_clean=True,
-            )
-            if topic_id is not None:
-                replace_durably(self.filesystem, f"{folder}/{PARTITION_METADATA}", encode_partition_metadata(topic_id))
-                self.topic_ids[partition] = topic_id
-            self.filesystem.sync_directory(folder)
-            self.filesystem.sync_directory(self.path)
+            creation.run()
         except OSError as error:
             raise self.failed(error) from error
-        self._adopt(log)
-        return log
+        return self.end_create(creation)[0]
+
+    def begin_create(self, partitions: Iterable[TopicPartition], *, now_ms: int, topic_id: UUID | None) -> Creation:
+        """New, empty logs. `Creation.run` makes them, which may be elsewhere; if it fails, tell `failed`."""
+        self.check_usable()
+        settings = {}
+        for partition in partitions:
+            check_topic_name(partition.topic)
+            check(partition.partition >= 0, f"partitions are not negative: {partition}")
+            check(partition not in self.logs, f"{partition} is in {self.path} already")
+            settings[partition] = self.settings_of(partition.topic)
+        return Creation(self.filesystem, self.path, settings, now_ms=now_ms, topic_id=topic_id)
+
+    def end_create(self, creation: Creation) -> list[Log]:
+        """`creation.run()` has returned: the logs can be used."""
+        self.check_usable()
+        for log in creation.logs:
+            self._adopt(log)
+            if creation.topic_id is not None:
+                self.topic_ids[log.partition] = creation.topic_id
+        return creation.logs
 
     def remove(self, partition: TopicPartition, *, token: str, now_ms: int) -> None:
         """Rename the folder away at once, so that the topic can be created again; remove the files later.
