@@ -120,7 +120,7 @@ def test_leaving(peer: GroupPeer) -> None:
 def test_a_regular_expression_is_refused(peer: GroupPeer) -> None:
     answer = join(peer, "anna", subscribed_topic_names=None, subscribed_topic_regex="ord.*")
     assert (answer.error_code, answer.error_message) == (
-        ErrorCode.INVALID_REQUEST,
+        ErrorCode.INVALID_REGULAR_EXPRESSION,
         "subscribing by a regular expression is not supported",
     )
 
