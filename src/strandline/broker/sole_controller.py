@@ -250,6 +250,11 @@ class SoleController:
 
     async def add_partitions(self, topic: str, partition_count: int) -> None:
         """To this many in all. The caller has checked that it is more than there are."""
+        if topic in INTERNAL_TOPICS:
+            raise Refused(
+                ErrorCode.INVALID_TOPIC_EXCEPTION,
+                f"{topic} cannot grow: groups would be looked for where their offsets are not",
+            )
         node = await self._session.get(paths.topic_path(topic))
         assignment = decode_topic(topic, node.data)
         alone = ReplicaAssignment((self._broker_id,))
