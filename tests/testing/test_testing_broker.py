@@ -16,7 +16,6 @@ import pytest
 from tests.broker.kafka_peer import KafkaPeer
 
 from strandline.testing import Broker, BrokerFailed
-from strandline.wire.codec import decode
 from strandline.wire.messages.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponse
 
 both_kinds = pytest.mark.parametrize("process", [False, True], ids=["thread", "process"])
@@ -75,7 +74,7 @@ def test_settings_go_by_kafkas_names_or_as_keywords(process: bool) -> None:
 def metadata_of(broker: Broker, topic: str) -> tuple[int, int]:
     """The broker's id, and how many partitions the topic has that this question creates."""
     with KafkaPeer(("127.0.0.1", broker.port)) as peer:
-        response = decode(MetadataResponse, 1, peer.ask(MetadataRequest([MetadataRequestTopic(name=topic)]), version=1))
+        response = peer.ask(MetadataRequest([MetadataRequestTopic(name=topic)]), 1, MetadataResponse)
     return response.brokers[0].node_id, len(response.topics[0].partitions)
 
 

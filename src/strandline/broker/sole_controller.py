@@ -31,6 +31,7 @@ from strandline.broker.partitions import Partitions
 from strandline.groups.settings import OffsetsTopicSettings
 from strandline.log.log_directories import LogDirectories
 from strandline.metadata import paths
+from strandline.metadata.answer import Answer
 from strandline.metadata.config_values import decode_config, encode_config
 from strandline.metadata.errors import MultiFailed, NodeExists
 from strandline.metadata.operations import Create, Delete, Operation, SetData
@@ -72,7 +73,7 @@ class SoleController:
         self._image = image
         self._configuration = configuration
         self._host = host
-        self._being_created: set[str] = set()
+        self._being_created: dict[str, Answer[None]] = {}  # ready when it is done, or has failed
 
     @property
     def creates_topics_by_default(self) -> bool:
@@ -108,7 +109,14 @@ class SoleController:
     # Creating.
 
     async def create_topic_by_default(self, topic: str) -> None:
-        """As a client's question for its metadata creates it, or an internal topic's first use."""
+        """As a client's question for its metadata creates it, or an internal topic's first use.
+
+        Many may ask at once: they wait for the first of them.
+        """
+        if topic in self._being_created:
+            await self._being_created[topic]
+        if topic in self._image.topics:
+            return
         if topic == CONSUMER_OFFSETS:
             settings = self._configuration.of_broker(OffsetsTopicSettings)
             properties = {
@@ -123,7 +131,7 @@ class SoleController:
     async def create_topic(self, topic: str, partition_count: int, properties: Mapping[str, str]) -> UUID:
         """Returns its id once it can be used. The settings have been checked by the caller."""
         self.check_new_topic(topic)
-        self._being_created.add(topic)
+        done = self._being_created[topic] = Answer()
         try:
             topic_id = self._host.unique_id()
             await self._write_topic(topic, topic_id, partition_count, properties)
@@ -133,7 +141,8 @@ class SoleController:
                 raise Refused(ErrorCode.TOPIC_ALREADY_EXISTS, f"topic {topic!r} exists already") from None
             raise
         finally:
-            self._being_created.discard(topic)
+            del self._being_created[topic]
+            done.deliver(None)
         return topic_id
 
     def check_new_topic(self, topic: str) -> None:

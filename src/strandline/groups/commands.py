@@ -23,9 +23,9 @@ from strandline.groups.replies import (
     PartitionResult,
     SyncGroupReply,
 )
-from strandline.groups.text import OneLine
 from strandline.model.failures import ErrorCode, Refused
 from strandline.model.partitions import TopicPartition
+from strandline.model.text import OneLine
 
 NO_GENERATION = -1
 NO_TIME = -1

@@ -29,12 +29,13 @@ from strandline.groups.consumer_changes import ConsumerGroupChanges
 from strandline.groups.consumer_group import ConsumerGroup
 from strandline.groups.consumer_leave import leave_consumer_group, revocation_timer, session_timer
 from strandline.groups.consumer_member import ConsumerMember
-from strandline.groups.draft import CoordinatorState, Draft, check_storable
+from strandline.groups.draft import CoordinatorState, Draft
 from strandline.groups.reconciliation import reconcile
 from strandline.groups.replies import AssignedPartitions, ConsumerGroupHeartbeatReply
 from strandline.groups.settings import GroupSettings
 from strandline.groups.states import MemberState
 from strandline.groups.target import compute_target
+from strandline.model.coordinators import check_storable
 from strandline.model.failures import ErrorCode, Refused
 
 

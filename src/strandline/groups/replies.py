@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from uuid import UUID
 
-from strandline.groups.text import OneLine
 from strandline.model.failures import ErrorCode
+from strandline.model.text import OneLine
 
 NO_OFFSET = -1
 NO_EPOCH = -1
