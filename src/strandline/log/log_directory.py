@@ -234,7 +234,9 @@ class LogDirectory:
 
     def begin_removal(self, now_ms: int) -> RemovalWork | None:
         """Segments and folders whose delay has passed, for `run` in any thread to unlink; None if there are none."""
-        segments = [segment for log in self.logs.values() if log.deletions for segment in log.deletions.take_due(now_ms)]
+        segments = [
+            segment for log in self.logs.values() if log.deletions for segment in log.deletions.take_due(now_ms)
+        ]
         folders = []
         while self._removals and self._removals[0][0] <= now_ms:
             folders.append(self._removals.popleft()[1])

@@ -40,6 +40,7 @@ class Housekeeping:
         self._configuration = configuration
         self._directories = directories
         settings = configuration.of_broker(LogDirectorySettings)
+        self._producer_settings = configuration.of_broker(ProducerStateSettings)
         self.background = Background(host)
         self.flusher = Flusher(host, self.background, directories, partitions, settings)
         self.checkpoints = CheckpointWrites(self.background, directories, partitions)
@@ -53,10 +54,9 @@ class Housekeeping:
         def repeating(task: Callable[[], object], interval_ms: int) -> Repeating:
             return Repeating(self._host, task, lambda: interval_ms, settings.initial_task_delay_ms)
 
-        producers = self._configuration.of_broker(ProducerStateSettings)
         return [
             repeating(self.retention.begin, settings.retention_check_interval_ms),
-            repeating(self.producer_expiry.begin, producers.producer_id_expiration_check_interval_ms),
+            repeating(self._begin_producer_expiry, self._producer_settings.producer_id_expiration_check_interval_ms),
             repeating(self.checkpoints.recovery_points, settings.flush_offset_checkpoint_interval_ms),
             repeating(self.checkpoints.log_starts, settings.flush_start_offset_checkpoint_interval_ms),
             repeating(self.checkpoints.high_watermarks, settings.high_watermark_checkpoint_interval_ms),
@@ -68,6 +68,7 @@ class Housekeeping:
         for directory in self._directories.online():
             directory.checkpoints.turn = threading.Lock()
             directory.flush_wanted = self.flusher.want
+        self.flusher.check()  # what a crash left unflushed is not committed before it is
         for timer in self._timers:
             timer.start()
         self.cleaner.start()
@@ -85,8 +86,11 @@ class Housekeeping:
         for directory in self._directories.online():
             directory.write_high_watermarks(self.checkpoints.high_watermarks_in(directory))
 
+    def _begin_producer_expiry(self) -> None:
+        self._producer_settings = self._configuration.of_broker(ProducerStateSettings)
+        self.producer_expiry.begin()
+
     def _expire_producers(self, partition: Partition) -> bool:
-        settings = self._configuration.of_broker(ProducerStateSettings)
-        partition.log.producer_id_expiration_ms = settings.producer_id_expiration_ms
+        partition.log.producer_id_expiration_ms = self._producer_settings.producer_id_expiration_ms
         partition.log.expire_producers(self._host.now_ms())
         return False

@@ -73,18 +73,21 @@ class LogCleaner:
         """The partitions that are left alone."""
         return sorted(str(log.partition) for log in self._uncleanable if not log.is_closed)
 
+    def under_way(self) -> list[str]:
+        return sorted(str(partition.name) for partition in self._under_way)
+
     # Choosing.
 
     def _wait(self) -> None:
         self._cancel_timer()
         if not self._stopping.is_set():
-            self._timer = self._host.call_later(max(1, self.settings.backoff_ms), self._begin)
+            self._timer = self._host.call_later(max(1, self.settings.backoff_ms), self.begin)
 
     def _cancel_timer(self) -> None:
         if self._timer is not None:
             self._timer.cancel()
 
-    def _begin(self) -> None:
+    def begin(self) -> None:
         """Give every free thread the log that needs it most."""
         settings = self.settings
         while settings.enable and len(self._under_way) < settings.threads and not self._stopping.is_set():
@@ -158,7 +161,7 @@ class LogCleaner:
             return
         self._under_way.discard(partition)
         if isinstance(failure, OSError):
-            partition.log.failed(failure)
+            partition.log.failed_to_read(failure)
         elif isinstance(failure, CorruptData):
             self._leave_alone(partition, str(failure))
         elif not isinstance(failure, CompactionAbandoned):
@@ -174,12 +177,12 @@ class LogCleaner:
                 return
         except StorageFailed:
             pass  # which its directory has told everybody
-        except BaseException:
-            self._background.release()
-            raise
+        except Exception:
+            logger.exception("the compaction of %s could not be finished", partition.name)
+            self._leave_alone(partition, "of a mistake of ours")
         self._under_way.discard(partition)
         self._background.release()
-        self._begin()
+        self.begin()
 
     def _finish_next(self, partition: Partition, compaction: Compaction) -> bool:
         log, directory = partition.log, self._directories.directory_of(partition.name)
