@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from uuid import UUID
 
 from strandline.broker.broker_settings import BrokerSettings
@@ -26,7 +27,7 @@ from strandline.broker.cluster_image import (
 )
 from strandline.broker.configuration import Configuration
 from strandline.broker.host import Host
-from strandline.broker.partition import LeadershipListener, Partition
+from strandline.broker.partition import NO_LEADER, LeadershipListener, Partition
 from strandline.broker.partitions import Partitions
 from strandline.broker.procedures import in_thread
 from strandline.groups.settings import OffsetsTopicSettings
@@ -54,6 +55,9 @@ logger = logging.getLogger(__name__)
 PARTITIONS_PER_WRITE = 500  # keeps a multi well below what a request may carry
 CONTROLLER_EPOCH = 1
 FIRST_LEADER_EPOCH = 0
+# Of an adopted topic. The settings of the others are not known here, and what is deleted by a wrong one is gone.
+COMPACTED = {"cleanup.policy": "compact"}
+KEPT = {"retention.ms": "-1"}
 
 
 class SoleController:
@@ -103,11 +107,14 @@ class SoleController:
         for directory in self._directories.online():
             for partition in directory.logs:
                 found.setdefault(partition.topic, {})[partition.partition] = directory.topic_ids.get(partition)
+        offline = [directory.path for directory in self._directories.directories if not directory.is_usable()]
+        if found and offline:
+            raise StorageFailed(f"the topics found cannot be adopted while {', '.join(offline)} cannot be read")
         for topic, ids in found.items():
             topic_id = next((each for each in ids.values() if each is not None), None) or self._host.unique_id()
-            properties = {"cleanup.policy": "compact"} if topic in INTERNAL_TOPICS else {}
+            properties = COMPACTED if topic in INTERNAL_TOPICS else KEPT
             await self._write_topic(topic, topic_id, max(ids) + 1, properties)
-            logger.info("adopted topic %s with %d partitions", topic, max(ids) + 1)
+            logger.warning("adopted topic %s with %d partitions%s", topic, max(ids) + 1, _advice(properties))
 
     # Creating.
 
@@ -181,13 +188,22 @@ class SoleController:
         assignment = decode_topic(topic, (await self._session.get(paths.topic_path(topic))).data)
         topic_id = assignment.topic_id or self._host.unique_id()
         self._configuration.set_topic(topic, await self._stored_properties(topic))
-        states = await self._states(topic, sorted(assignment.partitions))
-        await self._create_logs(topic, topic_id, sorted(assignment.partitions))
+        states, new = await self._states(topic, sorted(assignment.partitions))
+        offline = {
+            index
+            for index in assignment.partitions
+            if index not in new and self._directories.may_be_offline(TopicPartition(topic, index))
+        }
+        await self._create_logs(topic, topic_id, sorted(assignment.partitions.keys() - offline))
         image = TopicImage(topic, topic_id)
         for index, replicas in sorted(assignment.partitions.items()):
-            state = states[index]
-            image.partitions[index] = PartitionImage(state.leader, state.leader_epoch, replicas.replicas, state.isr)
-            self._open_partition(TopicPartition(topic, index), topic_id, state, replicas.replicas)
+            state, name = states[index], TopicPartition(topic, index)
+            shown = PartitionImage(state.leader, state.leader_epoch, replicas.replicas, state.isr)
+            if index in offline:
+                shown = replace(shown, leader_id=NO_LEADER, offline_replicas=replicas.replicas)
+            else:
+                self._open_partition(name, topic_id, state, replicas.replicas)
+            image.partitions[index] = shown
         self._image.put_topic(image)
 
     async def _stored_properties(self, topic: str) -> dict[str, str]:
@@ -196,8 +212,8 @@ class SoleController:
             return {}
         return decode_config(entity, (await self._session.get(paths.config_path(entity))).data)
 
-    async def _states(self, topic: str, indexes: Sequence[int]) -> dict[int, PartitionState]:
-        first = PartitionState(self._broker_id, FIRST_LEADER_EPOCH, (self._broker_id,), CONTROLLER_EPOCH)
+    async def _states(self, topic: str, indexes: Sequence[int]) -> tuple[dict[int, PartitionState], set[int]]:
+        """With those that had none and are new."""
         if await self._session.exists(paths.partitions_path(topic)) is None:
             await self._session.create(paths.partitions_path(topic))
         stored = {int(name) for name in (await self._session.children(paths.partitions_path(topic))).names}
@@ -207,13 +223,23 @@ class SoleController:
             data = (await self._session.get(paths.partition_state_path(partition))).data
             states[index] = decode_partition_state(partition, data)
         missing = [index for index in indexes if index not in states]
+        first = {index: self._first_state(TopicPartition(topic, index)) for index in missing}
         for start in range(0, len(missing), PARTITIONS_PER_WRITE):
-            await self._write_states(topic, missing[start : start + PARTITIONS_PER_WRITE], first)
-        return states | dict.fromkeys(missing, first)
+            await self._write_states(
+                topic, {index: first[index] for index in missing[start : start + PARTITIONS_PER_WRITE]}
+            )
+        return states | first, set(missing)
 
-    async def _write_states(self, topic: str, indexes: Sequence[int], state: PartitionState) -> None:
+    def _first_state(self, name: TopicPartition) -> PartitionState:
+        """A log that was adopted has seen leaders already: ours comes after them."""
+        log = self._directories.log_of(name)
+        before = None if log is None else log.epochs.latest_epoch
+        leader_epoch = FIRST_LEADER_EPOCH if before is None else before + 1
+        return PartitionState(self._broker_id, leader_epoch, (self._broker_id,), CONTROLLER_EPOCH)
+
+    async def _write_states(self, topic: str, states: Mapping[int, PartitionState]) -> None:
         operations: list[Operation] = []
-        for index in indexes:
+        for index, state in states.items():
             partition = TopicPartition(topic, index)
             operations.append(Create(paths.partition_path(partition)))
             operations.append(Create(paths.partition_state_path(partition), encode_partition_state(state)))
@@ -296,3 +322,7 @@ class SoleController:
         ends.append(paths.config_path(paths.entity_path(paths.TOPIC_CONFIGS, topic)))
         there = [path for path in ends if await self._session.exists(path) is not None]
         await self._session.multi([*map(Delete, there), Delete(paths.delete_topic_path(topic))])
+
+
+def _advice(properties: Mapping[str, str]) -> str:
+    return "; nothing of it is deleted until its retention.ms is set" if properties == KEPT else ""

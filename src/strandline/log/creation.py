@@ -32,11 +32,13 @@ class Creation:
         *,
         now_ms: int,
         topic_id: UUID | None,
+        producer_id_expiration_ms: int,
     ) -> None:
         self._filesystem = filesystem
         self._directory = directory
         self._settings = settings
         self._now_ms = now_ms
+        self._producer_id_expiration_ms = producer_id_expiration_ms
         self.topic_id = topic_id
         self.logs: list[Log] = []
 
@@ -51,7 +53,13 @@ class Creation:
     def _open(self, partition: TopicPartition) -> Log:
         folder = f"{self._directory}/{partition}"
         return open_log(
-            self._filesystem, folder, partition, self._settings[partition], now_ms=self._now_ms, is_clean=True
+            self._filesystem,
+            folder,
+            partition,
+            self._settings[partition],
+            now_ms=self._now_ms,
+            is_clean=True,
+            producer_id_expiration_ms=self._producer_id_expiration_ms,
         )
 
     def _write_metadata(self, metadata: bytes) -> None:

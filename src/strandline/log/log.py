@@ -52,6 +52,8 @@ class Log(LogWriter):
                 self._write_pending()
                 raise
             self._write_pending()
+            if self.log_end_offset - self.recovery_point >= self.settings.flush_messages:
+                self.flush_wanted(self.log_end_offset)
         except OSError as error:
             raise self.failed(error) from error
         return self.log_end_offset

@@ -11,6 +11,7 @@ from strandline.log.log import Log
 from strandline.log.log_directory import LogDirectory, Progress, SettingsOf
 from strandline.model.failures import StorageFailed
 from strandline.model.partitions import TopicPartition
+from strandline.model.settings import DAY_MS
 
 
 class LogDirectories:
@@ -28,12 +29,20 @@ class LogDirectories:
         *,
         now_ms: int,
         progress: Progress | None = None,
+        producer_id_expiration_ms: int = DAY_MS,
     ) -> LogDirectories:
         """Directories that fail are kept as offline ones; with none left there is nothing to serve."""
         opened: list[LogDirectory] = []
         try:
             for path in paths:
-                directory = LogDirectory.open(filesystem, path, settings_of, now_ms=now_ms, progress=progress)
+                directory = LogDirectory.open(
+                    filesystem,
+                    path,
+                    settings_of,
+                    now_ms=now_ms,
+                    progress=progress,
+                    producer_id_expiration_ms=producer_id_expiration_ms,
+                )
                 opened.append(directory)
         except BaseException:
             for directory in opened:
@@ -46,6 +55,10 @@ class LogDirectories:
 
     def online(self) -> list[LogDirectory]:
         return [directory for directory in self.directories if directory.is_usable()]
+
+    def may_be_offline(self, partition: TopicPartition) -> bool:
+        """It is not among those that can be read. To create it anew elsewhere would hide what it holds."""
+        return self.directory_of(partition) is None and len(self.online()) < len(self.directories)
 
     def directory_of(self, partition: TopicPartition) -> LogDirectory | None:
         return next((each for each in self.directories if partition in each.logs), None)
