@@ -27,6 +27,7 @@ Buffer = bytes | bytearray | memoryview
 
 # Five million producers, or the index entries of 100 GiB.
 SMALL_FILE_BYTES_MAX = 256 * 2**20
+ASIDE = ".tmp"  # the end of a file's name until it takes its place
 
 
 class MappedBytes(Protocol):
@@ -270,6 +271,18 @@ def read_whole(filesystem: FileSystem, path: str) -> bytes:
         file.close()
 
 
+def write_whole(filesystem: FileSystem, path: str, data: Buffer) -> File:
+    """A small file that nobody reads yet, in place and not synced; the caller closes it."""
+    file = filesystem.open(path, create=True)
+    try:
+        file.truncate(0)
+        file.append([data])
+    except BaseException:
+        file.close()
+        raise
+    return file
+
+
 def make_directories_durably(filesystem: FileSystem, path: str) -> None:
     """Every folder on the way that was not there gets a name that survives."""
     missing: list[str] = []
@@ -290,11 +303,9 @@ def replace_durably(filesystem: FileSystem, path: str, data: Buffer) -> None:
 
 def replace(filesystem: FileSystem, path: str, data: Buffer, *, sync: bool = False) -> None:
     """Rewrite a small file so that a reader sees the old bytes or the new. What a crash leaves is another matter."""
-    aside = path + ".tmp"
-    file = filesystem.open(aside, create=True)
+    aside = path + ASIDE
+    file = write_whole(filesystem, aside, data)
     try:
-        file.truncate(0)
-        file.append([data])
         if sync:
             file.sync()
     finally:

@@ -22,9 +22,9 @@ from strandline.log import checkpoints, names
 from strandline.log.admission import Admission
 from strandline.log.deletions import Deletions
 from strandline.log.fence import Fence
-from strandline.log.filesystem import FileSystem
+from strandline.log.filesystem import FileSystem, write_whole
 from strandline.log.flush import FlushWork
-from strandline.log.leader_epochs import LeaderEpochs
+from strandline.log.leader_epochs import LeaderEpoch, LeaderEpochs
 from strandline.log.pending import Pending
 from strandline.log.producer_snapshots import ProducerSnapshots
 from strandline.log.producer_state import ProducerState
@@ -35,6 +35,8 @@ from strandline.model.settings import LogSettings
 from strandline.records.crc import crc32c
 
 OUT_OF_DESCRIPTORS = (errno.EMFILE, errno.ENFILE)
+NO_EPOCH = -1
+UNSAVED_EPOCHS = -2  # below every epoch: the next batch, whatever its own, has them saved first
 
 
 class LogState:
@@ -52,6 +54,7 @@ class LogState:
         recovery_point: int,
         log_end_offset: int,
         epochs: LeaderEpochs,
+        stored_epochs: tuple[LeaderEpoch, ...],
         producers: ProducerState,
         snapshots: ProducerSnapshots,
         producer_id_expiration_ms: int,
@@ -78,7 +81,8 @@ class LogState:
         # What the log directory wants to hear of: to write its checkpoints, and to go offline as a whole.
         self.offsets_lowered: Callable[[], None] = lambda: None
         self.has_failed: Callable[[OSError], object] = lambda _: None
-        self._latest_epoch = -1 if epochs.latest_epoch is None else epochs.latest_epoch
+        self._stored_epochs = stored_epochs  # what is in their file
+        self._latest_epoch = _latest(epochs) if epochs.entries() == stored_epochs else UNSAVED_EPOCHS
         self._has_new_names = has_new_names  # whether the folder has names that are not synced
         self._unflushed_paths: list[str] = []  # small files of segments that may all lie below the recovery point
         self._running_flushes: list[FlushWork] = []
@@ -99,15 +103,28 @@ class LogState:
 
     def assign_epoch(self, leader_epoch: int, start_offset: int) -> None:
         """Record where a leader epoch begins; also without a record, when a leader is elected (KAFKA-7415)."""
-        if self.epochs.assign(leader_epoch, start_offset):
+        if leader_epoch >= 0:
+            self.epochs.assign(leader_epoch, start_offset)
+        if self.epochs.entries() != self._stored_epochs:
             self.save_epochs()
-        self._latest_epoch = max(self._latest_epoch, leader_epoch)
+        self._latest_epoch = _latest(self.epochs)
 
     def save_epochs(self) -> None:
         path = f"{self.directory}/{names.LEADER_EPOCH_CHECKPOINT}"
+        entries = self.epochs.entries()
         with self._fence:
-            checkpoints.write_leader_epochs(self.filesystem, path, self.epochs.entries())
-        self._latest_epoch = -1 if self.epochs.latest_epoch is None else self.epochs.latest_epoch
+            checkpoints.write_leader_epochs(self.filesystem, path, entries)
+        self._stored_epochs = entries
+        self._latest_epoch = _latest(self.epochs)
+
+    def begin_with_epoch(self, leader_epoch: int) -> None:
+        """A new log has its first leader. Nothing is synced: until there are records, nothing is lost with it."""
+        self.epochs.assign(leader_epoch, self.log_end_offset)
+        path = f"{self.directory}/{names.LEADER_EPOCH_CHECKPOINT}"
+        self._stored_epochs = self.epochs.entries()
+        write_whole(self.filesystem, path, checkpoints.encode_leader_epochs(self._stored_epochs)).close()
+        self._latest_epoch = leader_epoch
+        self._unflushed_paths.append(path)
 
     # Failure.
 
@@ -132,3 +149,7 @@ class LogState:
 
     def __str__(self) -> str:
         return f"{self.partition} [{self.log_start_offset}, {self.log_end_offset})"
+
+
+def _latest(epochs: LeaderEpochs) -> int:
+    return NO_EPOCH if epochs.latest_epoch is None else epochs.latest_epoch

@@ -21,7 +21,7 @@ from functools import partial
 
 from strandline.log import checkpoints, names, replay
 from strandline.log.filesystem import FileSystem
-from strandline.log.leader_epochs import LeaderEpochs
+from strandline.log.leader_epochs import LeaderEpoch, LeaderEpochs
 from strandline.log.leftovers import resolve_leftovers
 from strandline.log.log import Log
 from strandline.log.producer_snapshots import ProducerSnapshots
@@ -82,6 +82,7 @@ def open_log(
         recovery_point=log_end_offset if is_clean else min(recovery_point, log_end_offset),
         log_end_offset=log_end_offset,
         epochs=opening.epochs,
+        stored_epochs=opening.stored_epochs,
         producers=opening.producers,
         snapshots=opening.snapshots,
         producer_id_expiration_ms=producer_id_expiration_ms,
@@ -104,6 +105,7 @@ class _Opening:
     has_rot: bool = False
     segments: Segments = field(init=False)
     epochs: LeaderEpochs = field(default_factory=LeaderEpochs)
+    stored_epochs: tuple[LeaderEpoch, ...] = ()
     producers: ProducerState = field(default_factory=ProducerState)
 
     def __post_init__(self) -> None:
@@ -261,10 +263,16 @@ class _Opening:
     def settle_epochs(self, log_end_offset: int) -> None:
         before = self.epochs.entries()
         self.epochs.truncate_from_start(self.log_start_offset)
+        self.epochs.truncate_from_end(log_end_offset + 1)
+        has_changed = self.has_unsaved_epochs or self.epochs.entries() != before
+        # One that begins at the end was elected and has written nothing. In the file it may stay until something is
+        # written: most often the same leader comes back, and a start with many idle partitions syncs nothing.
+        self.stored_epochs = self.epochs.entries()
         self.epochs.truncate_from_end(log_end_offset)
         path = f"{self.directory}/{names.LEADER_EPOCH_CHECKPOINT}"
-        if self.has_unsaved_epochs or self.epochs.entries() != before or not self.filesystem.exists(path):
-            checkpoints.write_leader_epochs(self.filesystem, path, self.epochs.entries())
+        if has_changed or not self.filesystem.exists(path):
+            self.stored_epochs = self.epochs.entries()
+            checkpoints.write_leader_epochs(self.filesystem, path, self.stored_epochs)
 
     def settle_producers(self, log_end_offset: int) -> None:
         self.snapshots.remove_above(log_end_offset)

@@ -1,0 +1,81 @@
+"""New partitions, many at a time, cut so that the slow part can run in a worker thread.
+
+`LogDirectory.begin_create` (owner's thread) → `LogCreation.run` (any thread) → `LogDirectory.end_create` (owner's).
+
+A folder made on its own costs eight syncs. Together they are written first and synced afterwards: what a file system
+commits for the first of them, it has committed for the others too. What must be on the disk when a partition is there
+is its folder's name and the id of its topic. The leader epoch can wait for the first flush of records, as the segment
+does: until then there is nothing that it would explain.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+from uuid import UUID
+
+from strandline.log.filesystem import ASIDE, File, FileSystem, write_whole
+from strandline.log.log import Log
+from strandline.log.names import LEADER_EPOCH_CHECKPOINT, PARTITION_METADATA
+from strandline.log.partition_metadata import encode_partition_metadata
+from strandline.log.recovery import open_log
+from strandline.model.partitions import TopicPartition
+from strandline.model.settings import LogSettings
+
+
+class NewPartition(NamedTuple):
+    partition: TopicPartition
+    topic_id: UUID | None = None
+    leader_epoch: int | None = None  # of who leads it from its first record on
+
+
+class LogCreation:
+    """Folders to make. `run` touches nothing else, so several may run at a time, in one directory too."""
+
+    def __init__(
+        self, filesystem: FileSystem, path: str, wanted: Sequence[tuple[NewPartition, LogSettings]], now_ms: int
+    ) -> None:
+        """Use `LogDirectory.begin_create`."""
+        self.path = path
+        self.logs: list[Log] = []
+        self.topic_ids = {new.partition: new.topic_id for new, _ in wanted if new.topic_id is not None}
+        self.failure: OSError | None = None
+        self._filesystem = filesystem
+        self._wanted = wanted
+        self._now_ms = now_ms
+        self._identities: list[tuple[File, str]] = []  # written aside, and their places
+
+    def run(self) -> None:
+        try:
+            for new, settings in self._wanted:
+                self.logs.append(self._make(new, settings))
+            self._sync()
+        except OSError as error:
+            self.failure = error
+        finally:
+            for file, _ in self._identities:
+                file.close()
+
+    def _make(self, new: NewPartition, settings: LogSettings) -> Log:
+        folder = f"{self.path}/{new.partition}"
+        self._filesystem.make_directories(folder)
+        # An empty file has no epochs; one that were missing would be made durably.
+        write_whole(self._filesystem, f"{folder}/{LEADER_EPOCH_CHECKPOINT}", b"").close()
+        log = open_log(self._filesystem, folder, new.partition, settings, now_ms=self._now_ms, is_clean=True)
+        if new.leader_epoch is not None:
+            log.begin_with_epoch(new.leader_epoch)
+        if new.topic_id is not None:
+            place = f"{folder}/{PARTITION_METADATA}"
+            identity = write_whole(self._filesystem, place + ASIDE, encode_partition_metadata(new.topic_id))
+            self._identities.append((identity, place))
+        return log
+
+    def _sync(self) -> None:
+        """Names last: a durable name whose bytes are not would outlive them as garbage."""
+        for file, _ in self._identities:
+            file.sync()
+        for _, place in self._identities:
+            self._filesystem.rename(place + ASIDE, place)
+        for log in self.logs:
+            self._filesystem.sync_directory(log.directory)
+        self._filesystem.sync_directory(self.path)
