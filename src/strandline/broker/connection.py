@@ -65,6 +65,12 @@ class Pending:
 Reply = bytes | list[Part] | Pending | Close | None
 
 
+class Lane(Protocol):
+    """How a handler knows the next request of a connection by its likeness to the last."""
+
+    def take(self, frame: memoryview, connection: Connection) -> Pending | None: ...
+
+
 class RequestHandler(Protocol):
     def handle(self, frame: memoryview, connection: Connection) -> Reply:
         """The frame is good until `settle` has run. Raises ProtocolError for bytes that cannot be answered."""
@@ -76,7 +82,7 @@ class RequestHandler(Protocol):
 class Connection:
     __slots__ = (
         "_cutter", "_ended", "_handler", "_has_deferred", "_held", "_held_bytes", "_is_settling", "_output",
-        "_output_bytes", "_pending", "_when_answered", "complaint", "is_closed", "local_address", "peer_host",
+        "_output_bytes", "_pending", "_when_answered", "complaint", "is_closed", "lane", "local_address", "peer_host",
         "requests", "response_bytes_max",
     )  # fmt: skip
 
@@ -92,6 +98,7 @@ class Connection:
     ) -> None:
         self.peer_host = peer_host
         self.local_address = local_address  # by which the peer reached us
+        self.lane: Lane | None = None
         self.is_closed = False  # nobody will see an answer any more
         self.complaint = ""  # what was wrong with the bytes
         self.requests = 0

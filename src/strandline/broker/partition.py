@@ -128,6 +128,10 @@ class Partition:
     def unwatch(self, watcher: Watcher) -> None:
         self._watchers.discard(watcher)
 
+    @property
+    def watcher_count(self) -> int:
+        return len(self._watchers)
+
     def _tell_watchers(self) -> None:
         for watcher in tuple(self._watchers):
             watcher.partition_moved(self)

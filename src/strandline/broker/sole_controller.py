@@ -94,11 +94,14 @@ class SoleController:
         return outcome
 
     async def create_topics_by_default(self, topics: Iterable[str]) -> dict[str, Exception]:
-        """As a client's question for its metadata creates them, or an internal topic's first use. What failed."""
-        missing = []
-        for topic in topics:
-            if not await self._creation.wait_for(topic):
-                missing.append(self._by_default(topic))
+        """As a client's question for its metadata creates them, or an internal topic's first use. What failed.
+
+        Many may ask for one at once: they wait for the first of them.
+        """
+        names = list(topics)
+        for topic in names:
+            await self._creation.wait_for(topic)
+        missing = [self._by_default(topic) for topic in names if topic not in self._state.image.topics]
         outcomes = await self._creation.create(missing)
         return {topic: outcome for topic, outcome in outcomes.items() if isinstance(outcome, Exception)}
 

@@ -65,12 +65,10 @@ class TopicCreation:
                 self._being_created.pop(topic.name).deliver(None)
         return outcomes
 
-    async def wait_for(self, topic: str) -> bool:
-        """For one that is being created. False: none is."""
-        being_created = self._being_created.get(topic)
-        if being_created is not None:
-            await being_created
-        return being_created is not None
+    async def wait_for(self, topic: str) -> None:
+        """Until it is there, or has failed, if it is being created."""
+        if topic in self._being_created:
+            await self._being_created[topic]
 
     def similar_names(self) -> dict[str, str]:
         """Every topic by the name that metrics give it."""

@@ -14,9 +14,9 @@ from collections.abc import Sequence
 from typing import NamedTuple
 from uuid import UUID
 
-from strandline.log.filesystem import ASIDE, File, FileSystem, write_whole
+from strandline.log.filesystem import FileSystem, sync_path, write_aside
 from strandline.log.log import Log
-from strandline.log.names import LEADER_EPOCH_CHECKPOINT, PARTITION_METADATA
+from strandline.log.names import PARTITION_METADATA
 from strandline.log.partition_metadata import encode_partition_metadata
 from strandline.log.recovery import open_log
 from strandline.model.partitions import TopicPartition
@@ -43,7 +43,7 @@ class LogCreation:
         self._filesystem = filesystem
         self._wanted = wanted
         self._now_ms = now_ms
-        self._identities: list[tuple[File, str]] = []  # written aside, and their places
+        self._identities: list[tuple[str, str]] = []  # as they are written aside, and their places
 
     def run(self) -> None:
         try:
@@ -52,30 +52,24 @@ class LogCreation:
             self._sync()
         except OSError as error:
             self.failure = error
-        finally:
-            for file, _ in self._identities:
-                file.close()
 
     def _make(self, new: NewPartition, settings: LogSettings) -> Log:
         folder = f"{self.path}/{new.partition}"
-        self._filesystem.make_directories(folder)
-        # An empty file has no epochs; one that were missing would be made durably.
-        write_whole(self._filesystem, f"{folder}/{LEADER_EPOCH_CHECKPOINT}", b"").close()
         log = open_log(self._filesystem, folder, new.partition, settings, now_ms=self._now_ms, is_clean=True)
         if new.leader_epoch is not None:
             log.begin_with_epoch(new.leader_epoch)
         if new.topic_id is not None:
             place = f"{folder}/{PARTITION_METADATA}"
-            identity = write_whole(self._filesystem, place + ASIDE, encode_partition_metadata(new.topic_id))
-            self._identities.append((identity, place))
+            aside = write_aside(self._filesystem, place, encode_partition_metadata(new.topic_id))
+            self._identities.append((aside, place))
         return log
 
     def _sync(self) -> None:
         """Names last: a durable name whose bytes are not would outlive them as garbage."""
-        for file, _ in self._identities:
-            file.sync()
-        for _, place in self._identities:
-            self._filesystem.rename(place + ASIDE, place)
+        for aside, _ in self._identities:
+            sync_path(self._filesystem, aside)
+        for aside, place in self._identities:
+            self._filesystem.rename(aside, place)
         for log in self.logs:
             self._filesystem.sync_directory(log.directory)
         self._filesystem.sync_directory(self.path)

@@ -27,7 +27,6 @@ Buffer = bytes | bytearray | memoryview
 
 # Five million producers, or the index entries of 100 GiB.
 SMALL_FILE_BYTES_MAX = 256 * 2**20
-ASIDE = ".tmp"  # the end of a file's name until it takes its place
 
 
 class MappedBytes(Protocol):
@@ -271,18 +270,6 @@ def read_whole(filesystem: FileSystem, path: str) -> bytes:
         file.close()
 
 
-def write_whole(filesystem: FileSystem, path: str, data: Buffer) -> File:
-    """A small file that nobody reads yet, in place and not synced; the caller closes it."""
-    file = filesystem.open(path, create=True)
-    try:
-        file.truncate(0)
-        file.append([data])
-    except BaseException:
-        file.close()
-        raise
-    return file
-
-
 def make_directories_durably(filesystem: FileSystem, path: str) -> None:
     """Every folder on the way that was not there gets a name that survives."""
     missing: list[str] = []
@@ -303,11 +290,31 @@ def replace_durably(filesystem: FileSystem, path: str, data: Buffer) -> None:
 
 def replace(filesystem: FileSystem, path: str, data: Buffer, *, sync: bool = False) -> None:
     """Rewrite a small file so that a reader sees the old bytes or the new. What a crash leaves is another matter."""
-    aside = path + ASIDE
-    file = write_whole(filesystem, aside, data)
+    filesystem.rename(write_aside(filesystem, path, data, sync=sync), path)
+
+
+def write_aside(filesystem: FileSystem, path: str, data: Buffer, *, sync: bool = False) -> str:
+    """The first half of a rewrite; gives the name to rename."""
+    aside = path + ".tmp"
+    write_whole(filesystem, aside, data, sync=sync)
+    return aside
+
+
+def write_whole(filesystem: FileSystem, path: str, data: Buffer, *, sync: bool = False) -> None:
+    """A small file, in place: for names that nobody reads yet."""
+    file = filesystem.open(path, create=True)
     try:
+        file.truncate(0)
+        file.append([data])
         if sync:
             file.sync()
     finally:
         file.close()
-    filesystem.rename(aside, path)
+
+
+def sync_path(filesystem: FileSystem, path: str) -> None:
+    file = filesystem.open(path)
+    try:
+        file.sync()
+    finally:
+        file.close()

@@ -84,13 +84,17 @@ class Log(LogWriter):
         self.log_start_offset = log_start_offset  # which the batch will reach
 
     def truncate_to(self, offset: int, *, now_ms: int) -> bool:
-        """Drop `offset` and everything above; False where there is nothing to drop.
+        """Drop `offset` and everything above; False where there is no record to drop.
 
-        Batches go whole: within one, the log ends where it began. Kafka's ends at `offset` until it is restarted.
+        Batches go whole: within one, the log ends where it began. Kafka's ends at `offset` until it is restarted. An
+        epoch that begins at the end, of an election after which nothing was written, goes too: a new leader may never
+        have heard of it, and would send its follower back to here for ever.
         """
         self.check_usable()
         check(offset >= 0, f"offsets are not negative: {offset}")
         if offset >= self.log_end_offset:
+            if self.epochs.truncate_from_end(offset):
+                self.save_epochs()
             return False
         if offset < self.segments.first.base_offset:
             self.truncate_fully_and_start_at(offset, now_ms=now_ms)

@@ -24,7 +24,7 @@ from strandline.log.deletions import Deletions
 from strandline.log.fence import Fence
 from strandline.log.filesystem import FileSystem, write_whole
 from strandline.log.flush import FlushWork
-from strandline.log.leader_epochs import LeaderEpoch, LeaderEpochs
+from strandline.log.leader_epochs import LeaderEpochs
 from strandline.log.pending import Pending
 from strandline.log.producer_snapshots import ProducerSnapshots
 from strandline.log.producer_state import ProducerState
@@ -36,7 +36,7 @@ from strandline.records.crc import crc32c
 
 OUT_OF_DESCRIPTORS = (errno.EMFILE, errno.ENFILE)
 NO_EPOCH = -1
-UNSAVED_EPOCHS = -2  # below every epoch: the next batch, whatever its own, has them saved first
+STALE_EPOCHS = -2  # below every epoch: the next batch, whatever its own, has them saved first
 
 
 class LogState:
@@ -54,11 +54,11 @@ class LogState:
         recovery_point: int,
         log_end_offset: int,
         epochs: LeaderEpochs,
-        stored_epochs: tuple[LeaderEpoch, ...],
         producers: ProducerState,
         snapshots: ProducerSnapshots,
         producer_id_expiration_ms: int,
         has_new_names: bool,
+        has_stale_epochs: bool,
         now_ms: int,
     ) -> None:
         """Use `recovery.open_log`, which finds all this on the disk."""
@@ -81,8 +81,7 @@ class LogState:
         # What the log directory wants to hear of: to write its checkpoints, and to go offline as a whole.
         self.offsets_lowered: Callable[[], None] = lambda: None
         self.has_failed: Callable[[OSError], object] = lambda _: None
-        self._stored_epochs = stored_epochs  # what is in their file
-        self._latest_epoch = _latest(epochs) if epochs.entries() == stored_epochs else UNSAVED_EPOCHS
+        self._saved_epoch = STALE_EPOCHS if has_stale_epochs else _latest(epochs)  # in their file
         self._has_new_names = has_new_names  # whether the folder has names that are not synced
         self._unflushed_paths: list[str] = []  # small files of segments that may all lie below the recovery point
         self._running_flushes: list[FlushWork] = []
@@ -102,29 +101,27 @@ class LogState:
     # Leader epochs.
 
     def assign_epoch(self, leader_epoch: int, start_offset: int) -> None:
-        """Record where a leader epoch begins; also without a record, when a leader is elected (KAFKA-7415)."""
-        if leader_epoch >= 0:
-            self.epochs.assign(leader_epoch, start_offset)
-        if self.epochs.entries() != self._stored_epochs:
-            self.save_epochs()
-        self._latest_epoch = _latest(self.epochs)
+        """Record where a leader epoch begins; also without a record, when a leader is elected (KAFKA-7415).
+
+        Its first record brings it to the disk, before itself. Until then it need not be there: whoever opens the log
+        again does not believe in an epoch that has no records.
+        """
+        self.epochs.assign(leader_epoch, start_offset)
 
     def save_epochs(self) -> None:
         path = f"{self.directory}/{names.LEADER_EPOCH_CHECKPOINT}"
-        entries = self.epochs.entries()
         with self._fence:
-            checkpoints.write_leader_epochs(self.filesystem, path, entries)
-        self._stored_epochs = entries
-        self._latest_epoch = _latest(self.epochs)
+            checkpoints.write_leader_epochs(self.filesystem, path, self.epochs.entries())
+        self._saved_epoch = _latest(self.epochs)
 
     def begin_with_epoch(self, leader_epoch: int) -> None:
-        """A new log has its first leader. Nothing is synced: until there are records, nothing is lost with it."""
+        """A new log has its first leader, and its first record none to wait for. Without records there is nothing that
+        a lost epoch would explain, so it is synced with them."""
         self.epochs.assign(leader_epoch, self.log_end_offset)
         path = f"{self.directory}/{names.LEADER_EPOCH_CHECKPOINT}"
-        self._stored_epochs = self.epochs.entries()
-        write_whole(self.filesystem, path, checkpoints.encode_leader_epochs(self._stored_epochs)).close()
-        self._latest_epoch = leader_epoch
+        write_whole(self.filesystem, path, checkpoints.encode_leader_epochs(self.epochs.entries()))
         self._unflushed_paths.append(path)
+        self._saved_epoch = leader_epoch
 
     # Failure.
 

@@ -20,8 +20,8 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from strandline.log import checkpoints, names, replay
-from strandline.log.filesystem import FileSystem
-from strandline.log.leader_epochs import LeaderEpoch, LeaderEpochs
+from strandline.log.filesystem import FileSystem, replace
+from strandline.log.leader_epochs import LeaderEpochs
 from strandline.log.leftovers import resolve_leftovers
 from strandline.log.log import Log
 from strandline.log.producer_snapshots import ProducerSnapshots
@@ -82,11 +82,11 @@ def open_log(
         recovery_point=log_end_offset if is_clean else min(recovery_point, log_end_offset),
         log_end_offset=log_end_offset,
         epochs=opening.epochs,
-        stored_epochs=opening.stored_epochs,
         producers=opening.producers,
         snapshots=opening.snapshots,
         producer_id_expiration_ms=producer_id_expiration_ms,
         has_new_names=opening.is_fresh or not is_clean,
+        has_stale_epochs=opening.has_stale_epochs,
         now_ms=now_ms,
     )
 
@@ -102,10 +102,10 @@ class _Opening:
     producer_id_expiration_ms: int
     is_fresh: bool = False  # whether a segment was created
     has_unsaved_epochs: bool = False
+    has_stale_epochs: bool = False  # whether their file has one more than the log
     has_rot: bool = False
     segments: Segments = field(init=False)
     epochs: LeaderEpochs = field(default_factory=LeaderEpochs)
-    stored_epochs: tuple[LeaderEpoch, ...] = ()
     producers: ProducerState = field(default_factory=ProducerState)
 
     def __post_init__(self) -> None:
@@ -265,14 +265,14 @@ class _Opening:
         self.epochs.truncate_from_start(self.log_start_offset)
         self.epochs.truncate_from_end(log_end_offset + 1)
         has_changed = self.has_unsaved_epochs or self.epochs.entries() != before
-        # One that begins at the end was elected and has written nothing. In the file it may stay until something is
-        # written: most often the same leader comes back, and a start with many idle partitions syncs nothing.
-        self.stored_epochs = self.epochs.entries()
-        self.epochs.truncate_from_end(log_end_offset)
+        # One that begins at the end has written nothing. In the file it may stay until something is: most often the
+        # same leader comes back, and a start with many idle partitions syncs nothing.
+        self.has_stale_epochs = self.epochs.truncate_from_end(log_end_offset) and not has_changed
         path = f"{self.directory}/{names.LEADER_EPOCH_CHECKPOINT}"
-        if has_changed or not self.filesystem.exists(path):
-            self.stored_epochs = self.epochs.entries()
-            checkpoints.write_leader_epochs(self.filesystem, path, self.stored_epochs)
+        if has_changed:
+            checkpoints.write_leader_epochs(self.filesystem, path, self.epochs.entries())
+        elif not self.filesystem.exists(path):
+            replace(self.filesystem, path, checkpoints.encode_leader_epochs(()))  # there is nothing to lose yet
 
     def settle_producers(self, log_end_offset: int) -> None:
         self.snapshots.remove_above(log_end_offset)
