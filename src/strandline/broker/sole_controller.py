@@ -126,9 +126,9 @@ class SoleController:
 
     # Growing and going.
 
-    async def add_partitions(self, partition_counts: Mapping[str, int]) -> dict[str, None | Exception]:
+    async def add_partitions(self, partition_counts: Mapping[str, int]) -> dict[str, Exception | None]:
         """To this many in all. The caller has checked that it is more than there are."""
         return await self._creation.grow(partition_counts)
 
-    async def delete_topics(self, topics: Iterable[str]) -> dict[str, None | Exception]:
+    async def delete_topics(self, topics: Iterable[str]) -> dict[str, Exception | None]:
         return await self._deletion.delete(topics)

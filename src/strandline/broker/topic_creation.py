@@ -108,7 +108,7 @@ class TopicCreation:
 
     # Growing.
 
-    async def grow(self, partition_counts: Mapping[str, int]) -> dict[str, None | Exception]:
+    async def grow(self, partition_counts: Mapping[str, int]) -> dict[str, Exception | None]:
         """To this many partitions in all. The caller has checked that it is more than there are."""
         topics = list(partition_counts)
         grown = await all_of(self._grow(topic, count) for topic, count in partition_counts.items())

@@ -20,7 +20,7 @@ class TopicDeletion:
     def __init__(self, state: ControlledState) -> None:
         self._state = state
 
-    async def delete(self, topics: Iterable[str]) -> dict[str, None | Exception]:
+    async def delete(self, topics: Iterable[str]) -> dict[str, Exception | None]:
         """Many at a time; the outcome of each."""
         names = list(topics)
         marked = dict(zip(names, await all_of(self._mark(topic) for topic in names), strict=True))
