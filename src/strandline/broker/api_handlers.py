@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from strandline.broker.admin_handlers import admin_handlers
 from strandline.broker.dispatch import Handler
 from strandline.broker.handlers.api_versions import api_versions_handler
 from strandline.broker.handlers.fetch import FetchHandler
@@ -27,6 +28,7 @@ def api_handlers(broker: Broker, produce: ProduceHandler) -> dict[ApiKey, Handle
         ApiKey.METADATA: metadata_handler(broker.image, broker.controller),
         ApiKey.INIT_PRODUCER_ID: init_producer_id_handler(broker.producer_ids),
         ApiKey.OFFSET_FOR_LEADER_EPOCH: offset_for_leader_epoch_handler(broker.partitions),
+        **admin_handlers(broker),
     }
     handlers[ApiKey.API_VERSIONS] = api_versions_handler(handlers)
     return handlers

@@ -17,6 +17,7 @@ from typing import Any, TypeVar
 from strandline.broker.api_handlers import api_handlers
 from strandline.broker.broker_settings import BrokerSettings
 from strandline.broker.cluster_image import BrokerAddress, ClusterImage
+from strandline.broker.configs.application import SettingsInForce
 from strandline.broker.configuration import Configuration
 from strandline.broker.controlled_state import ControlledState
 from strandline.broker.dispatch import Dispatch
@@ -51,7 +52,6 @@ class Broker:
         """Raises `BadSetting` for settings that cannot be used."""
         self.configuration = Configuration(properties)
         self.settings = self.configuration.of_broker(BrokerSettings)
-        self.network_settings = self.configuration.of_broker(NetworkSettings)
         self.directory_settings = self.configuration.of_broker(LogDirectorySettings)
         self.partitions = Partitions()
         self.addresses: list[tuple[str, int]] = []  # where it listens
@@ -98,17 +98,16 @@ class Broker:
 
     async def _bring_up(self, cluster_id: str) -> None:
         self.image = ClusterImage(cluster_id)
-        self.controller = SoleController(
-            ControlledState(
-                self.settings.broker_id,
-                self.session,
-                self.directories,
-                self.partitions,
-                self.image,
-                self.configuration,
-                self.host,
-            )
+        self.controlled = ControlledState(
+            self.settings.broker_id,
+            self.session,
+            self.directories,
+            self.partitions,
+            self.image,
+            self.configuration,
+            self.host,
         )
+        self.controller = SoleController(self.controlled)
         await _completed(self.controller.start())
         self.producer_ids = ProducerIds(self.session, self.settings.broker_id)
         self.fetch_sessions = FetchSessions(
@@ -119,7 +118,8 @@ class Broker:
         self._listen()
 
     def _listen(self) -> None:
-        self.server = Server(self.network_settings, self.dispatch)
+        self.server = Server(self.configuration.of_broker(NetworkSettings), self.dispatch)
+        SettingsInForce(self.configuration, self.partitions, self.server)
         listener, advertised = self.settings.listener(), self.settings.advertised_listener()
         self.addresses = self.server.listen(listener.host, listener.port)
         host, port = advertised or ("", 0)
@@ -148,6 +148,9 @@ class Broker:
 
     async def _load_configuration(self) -> None:
         """Dynamic settings and those of topics, before any log is opened with them."""
+        unknown = self.configuration.unknown_names()
+        if unknown:
+            logger.warning("settings that nobody here knows have no effect: %s", ", ".join(unknown))
         await self.configuration.load(self.session, self.settings.broker_id)
 
 

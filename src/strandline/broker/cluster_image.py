@@ -9,6 +9,8 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 from uuid import UUID
 
+from strandline.model.failures import ErrorCode, Refused
+
 CONSUMER_OFFSETS = "__consumer_offsets"
 TRANSACTION_STATE = "__transaction_state"
 INTERNAL_TOPICS = frozenset((CONSUMER_OFFSETS, TRANSACTION_STATE))
@@ -19,6 +21,10 @@ class BrokerAddress(NamedTuple):
     host: str  # empty: the address by which the client reached us
     port: int
     rack: str | None = None
+
+    def address_for(self, reached_by: tuple[str, int]) -> tuple[str, int]:
+        """Without an advertised address a client keeps the one that it found to work."""
+        return (self.host, self.port) if self.host else reached_by
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +56,15 @@ class ClusterImage:
         self.brokers: dict[int, BrokerAddress] = {}
         self.topics: dict[str, TopicImage] = {}
         self.topics_by_id: dict[bytes, TopicImage] = {}
+
+    def check_replication_factor(self, factor: int) -> None:
+        if factor < 1:
+            raise Refused(ErrorCode.INVALID_REPLICATION_FACTOR, f"A partition cannot have {factor} replicas.")
+        if factor > len(self.brokers):
+            raise Refused(
+                ErrorCode.INVALID_REPLICATION_FACTOR,
+                f"There is no place for {factor} replicas: the cluster has {len(self.brokers)} broker(s).",
+            )
 
     def put_topic(self, topic: TopicImage) -> None:
         self.remove_topic(topic.name)
