@@ -92,8 +92,17 @@ class TestReconciling:
         follower.truncated()
         assert follower.request(0) == AskEpochEnd(5, 0)
 
-    def test_nothing_is_left_to_ask_about(self) -> None:
+    def test_an_epoch_older_than_all_of_ours(self) -> None:
         log = log_of(3)
+        follower = following(log, fetching=False)
+        follower.epoch_end_answered(AskEpochEnd(5, 3), ErrorCode.NONE, EpochEnd(2, 4), 0)
+        log.truncate_to(0)
+        follower.truncated()
+        assert follower.request(0) == Fetch(5, 0, -1, 0)
+
+    def test_nothing_is_left_to_ask_about(self) -> None:
+        """It was to ask again, but the log was cut further than asked for, and no epoch is left."""
+        log = log_of(0, 3)
         follower = following(log, fetching=False)
         follower.epoch_end_answered(AskEpochEnd(5, 3), ErrorCode.NONE, EpochEnd(2, 4), 0)
         log.truncate_to(0)

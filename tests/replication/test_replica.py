@@ -161,6 +161,7 @@ def test_settings_reach_the_leader() -> None:
         requests.AskEpochEnd(5, 4),
         requests.AskOffset(5, True),
         requests.FetchAnswer(ErrorCode.NONE, 3, 0),
+        requests.FetchAnswer(ErrorCode.OFFSET_OUT_OF_RANGE),
         requests.FetchAnswer(ErrorCode.NONE, 3, 0, EpochEnd(2, 1)),
     ],
     ids=lambda said: type(said).__name__,
