@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple, TypeVar
 
 from strandline.model.failures import ErrorCode
@@ -20,12 +20,20 @@ from strandline.transactions.shard import Cause, TransactionShard
 R = TypeVar("R", bound=Reply)
 
 
+Answer = Callable[[Reply], None]
+
+
 class Held(NamedTuple):
     """What waits until so much of the log is committed."""
 
     log_end: int
     reply: Reply | None
+    answer: Answer
     markers: tuple[Marker, ...]
+
+
+def nobody(_reply: Reply) -> None:
+    pass
 
 
 class Shell:
@@ -69,8 +77,8 @@ class Shell:
             self.latest_block = next_block(self.latest_block)
             self.producer_ids.received(self.latest_block)
 
-    def decide(self, command: Command) -> Decision:
-        decision = self._carry_out(self.shard.decide(command, self.now_ms), command)
+    def decide(self, command: Command, answer: Answer = nobody) -> Decision:
+        decision = self._carry_out(self.shard.decide(command, self.now_ms), command, answer)
         self._replenish()
         return decision
 
@@ -120,7 +128,7 @@ class Shell:
     def pass_time(self, ms: int) -> list[TimerKey]:
         return [key for key, _ in self.advance(self.now_ms + ms)]
 
-    def _carry_out(self, decision: Decision, cause: Cause | None) -> Decision:
+    def _carry_out(self, decision: Decision, cause: Cause | None, answer: Answer = nobody) -> Decision:
         if self.append_error is not None and decision.records:
             assert cause is not None
             decision = self.shard.not_appended(decision, cause, self.append_error, self.now_ms)
@@ -131,7 +139,7 @@ class Shell:
             self.timers.pop(timer.key, None)
             if timer.at_ms is not None:
                 self.timers[timer.key] = timer.at_ms
-        self.held.append(Held(len(self.log), decision.reply, decision.markers))
+        self.held.append(Held(len(self.log), decision.reply, answer, decision.markers))
         if self.commits_at_once:
             self.commit(len(self.log))
         return decision
@@ -140,8 +148,11 @@ class Shell:
         self.committed = max(self.committed, log_end)
         ready = [held for held in self.held if held.log_end <= self.committed]
         self.held = [held for held in self.held if held.log_end > self.committed]
-        self.replies += [held.reply for held in ready if held.reply is not None]
         self.sent += [marker for held in ready for marker in held.markers]
+        for held in ready:
+            if held.reply is not None:
+                self.replies.append(held.reply)
+                held.answer(held.reply)
 
 
 def partitions(names: Iterable[str]) -> tuple[TopicPartition, ...]:

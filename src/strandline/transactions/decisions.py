@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import NamedTuple
 
-from strandline.model.text import OneLine
+from strandline.model.text import OneLine, text_of
 from strandline.transactions.markers import Marker
 from strandline.transactions.records import TransactionRecord
 from strandline.transactions.replies import Reply
@@ -39,7 +39,7 @@ class TimerKey(NamedTuple):
     transactional_id: str = ""
 
     def __str__(self) -> str:
-        return "/".join(part for part in (self.kind.value, self.transactional_id) if part)
+        return f"{self.kind.value}/{text_of(self.transactional_id)}" if self.transactional_id else self.kind.value
 
 
 TIMEOUTS_TIMER = TimerKey(TimerKind.TIMEOUTS)

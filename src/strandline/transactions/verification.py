@@ -26,6 +26,7 @@ from __future__ import annotations
 from typing import NamedTuple, NewType
 
 from strandline.model.failures import ErrorCode, Refused
+from strandline.transactions.states import EPOCH_BUMPS
 
 Token = NewType("Token", int)
 
@@ -126,6 +127,17 @@ class Verifications:
         ]
         for producer_id in idle:
             del self._of_producer[producer_id]
+
+
+def refuse_late_marker(known: KnownProducer | None, producer_epoch: int, transaction_version: int) -> None:
+    """A marker of version 2 has a higher epoch than the records it ends (KIP-1228). One that has not was delayed, and
+    would end the next transaction."""
+    is_strict = transaction_version >= EPOCH_BUMPS
+    if is_strict and known is not None and known.is_in_transaction and producer_epoch <= known.producer_epoch:
+        raise Refused(
+            ErrorCode.INVALID_PRODUCER_EPOCH,
+            f"a marker of epoch {producer_epoch} does not end a transaction of epoch {known.producer_epoch}",
+        )
 
 
 def _is_open(batch: TransactionalBatch, known: KnownProducer | None) -> bool:
