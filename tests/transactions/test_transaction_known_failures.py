@@ -1,5 +1,8 @@
-"""Failures that others had with transactions, and that the coordinator must not repeat: the rows
-*Idempotence, transactions* of the list of known bugs that are decided here. The rest are decided in the log and in the broker."""
+"""Failures that others had with transactions, and that the coordinator must not repeat.
+
+They are the rows *Idempotence, transactions* of the list of known bugs that are decided here. The rest are decided in
+the log and in the broker.
+"""
 
 from __future__ import annotations
 
