@@ -12,7 +12,8 @@ The shell does with a decision, in this order and without a pause:
 
 A marker goes to the leaders of its partitions (`markers.by_leader`), in WriteTxnMarkers requests. What becomes of each
 partition comes back through `TransactionShard.markers_written`, in as many pieces as it takes; a broker that cannot be
-reached is a result too.
+reached is a result too. A partition that is known to be deleted is told by the command PartitionsDeleted, whenever that
+is found; one that is merely not known yet is a result like others, or its transaction would hang.
 """
 
 from __future__ import annotations

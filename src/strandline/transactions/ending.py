@@ -9,8 +9,8 @@ current pair is about the next transaction. What each hears:
                      abort, again   abort, next    commit, again   commit, next
     EMPTY            fenced         empty abort    fenced          no such transaction
     ONGOING          fenced         ends it        fenced          ends it
-    PREPARE_*        not complete, where the outcome is the same; else wrong state
-                                    not complete                   not complete
+    PREPARE_ABORT    not complete   not complete   wrong state     not complete
+    PREPARE_COMMIT   wrong state    not complete   not complete    not complete
     COMPLETE_ABORT   done           empty abort    wrong state     no such transaction
     COMPLETE_COMMIT  wrong state    empty abort    done            no such transaction
 """

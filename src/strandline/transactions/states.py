@@ -84,4 +84,5 @@ MAY_BECOME: dict[TransactionState, frozenset[TransactionState]] = {
 
 
 def check_transition(transactional_id: str, state: TransactionState, following: TransactionState) -> None:
-    check(following in MAY_BECOME[state], f"{transactional_id} cannot go from {state.title} to {following.title}")
+    if following not in MAY_BECOME[state]:  # the sentence is dearer than the question
+        check(False, f"{transactional_id} cannot go from {state.title} to {following.title}")
