@@ -12,8 +12,14 @@ from kio.schema.index import api_key_map
 from kio.serial import entity_writer
 
 from strandline.model.failures import ProtocolError
-from strandline.wire.header import decode_request_header, frame_response
-from strandline.wire.versions import NOT_SERVED, SERVED, ApiKey, advertised, is_flexible
+from strandline.wire.header import (
+    decode_correlation_id,
+    decode_request_header,
+    frame_request,
+    frame_response,
+    response_body,
+)
+from strandline.wire.versions import NOT_SERVED, SERVED, SPOKEN, Api, ApiKey, advertised, is_flexible
 
 EVERY_VERSION = [
     (key, version) for key, api in SERVED.items() for version in range(api.first_version, api.last_version + 1)
@@ -46,8 +52,8 @@ def test_flexible_versions_are_kafkas() -> None:
 
 
 def test_every_api_is_served_or_the_reason_is_said() -> None:
-    assert not SERVED.keys() & NOT_SERVED.keys()
-    assert SERVED.keys() | NOT_SERVED.keys() == api_key_map.keys() | {4, 5, 6, 7}
+    assert not SPOKEN.keys() & NOT_SERVED.keys()
+    assert SERVED.keys() | NOT_SERVED.keys() == api_key_map.keys()
 
 
 def test_produce_is_advertised_from_0_but_served_from_3() -> None:
@@ -81,7 +87,7 @@ def test_a_client_id_may_have_stray_bytes() -> None:
         (pack(">hhih", 3, 12, 5, -1), "a varint is cut short"),
         (pack(">hhih", 3, 12, 5, -1) + b"\x01\x00\x7f", "a length of 127 where 0 bytes remain"),
         (pack(">hhih", 3, 12, 5, -1) + b"\xff\xff\xff\xff\x1f", "wider than 32 bits"),
-        (pack(">hhih", 24, 0, 5, -1), "API 24 is not served: comes with the transaction coordinator"),
+        (pack(">hhih", 52, 0, 5, -1), "API 52 is not served: belongs to KRaft"),
         (pack(">hhih", 999, 0, 5, -1), "API 999 is not served: Kafka 4.3 has none of this number"),
         (pack(">hhih", 3, 14, 5, -1), "Metadata version 14 is not served: 0 to 13 are"),
         (pack(">hhih", 3, -1, 5, -1), "Metadata version -1 is not served"),
@@ -90,3 +96,22 @@ def test_a_client_id_may_have_stray_bytes() -> None:
 def test_a_header_that_is_none_ends_the_connection(frame: bytes, sentence: str) -> None:
     with pytest.raises(ProtocolError, match=sentence):
         decode_request_header(memoryview(frame))
+
+
+@pytest.mark.parametrize("api", SERVED.values(), ids=lambda api: api.name)
+def test_both_sides_of_a_header_agree(api: Api) -> None:
+    """What a client frames, a broker reads, and the other way round, in every version."""
+    for version in range(api.first_version, api.last_version + 1):
+        framed = frame_request(api.key, version, 77, b"me", 4) + b"body"
+        assert framed[:4] == pack(">i", len(framed) - 4)
+        header = decode_request_header(memoryview(framed)[4:])
+        assert header[:4] == (api.key, version, 77, "me")
+        assert framed[4:][header.body_position :] == b"body"
+        answer = memoryview(frame_response(api.key, version, 78, 4) + b"body")[4:]
+        assert decode_correlation_id(answer) == 78
+        assert bytes(response_body(api.key, version, answer)) == b"body"
+
+
+def test_an_answer_without_a_header_is_none() -> None:
+    with pytest.raises(ProtocolError, match="a response of 3 bytes is too short"):
+        decode_correlation_id(b"abc")

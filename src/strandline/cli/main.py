@@ -64,7 +64,10 @@ log = LazyGroup(
 
 cli = LazyGroup(
     "strandline",
-    {"log": LazyCommand("strandline.cli.main", "log", "Look at logs: Strandline's or Apache Kafka's.")},
+    {
+        "serve": LazyCommand("strandline.cli.serve", "serve", "Start a broker and serve until it is stopped."),
+        "log": LazyCommand("strandline.cli.main", "log", "Look at logs: Strandline's or Apache Kafka's."),
+    },
     help="Strandline: Apache Kafka's replicated log in Python.",
 )
 cli = click.version_option(__version__, prog_name="strandline", message="%(prog)s %(version)s")(cli)
