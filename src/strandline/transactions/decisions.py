@@ -8,7 +8,8 @@ The shell does with a decision, in this order and without a pause:
 2. set the timers: there is one for each key, a new one replaces the old, and one without a time cancels it. It waits
    for what lies between now and its time, by a clock that nobody sets, and then calls `TransactionShard.timer_fired`.
 3. send the reply and the markers once **everything appended so far is committed**, these records and all before
-   them. So nobody is told, and no partition marked, what a new leader might not know.
+   them. So nobody is told, and no partition marked, what a new leader might not know. A reply that waits too long may
+   be given up, with an error; the markers wait for as long as the shard lives.
 
 A marker goes to the leaders of its partitions (`markers.by_leader`), in WriteTxnMarkers requests. What becomes of each
 partition comes back through `TransactionShard.markers_written`, in as many pieces as it takes; a broker that cannot be
