@@ -8,7 +8,7 @@ from strandline.controller.changes import SetTopic
 from strandline.controller.cluster import Reading, Topic
 from strandline.controller.draft import Draft
 from strandline.controller.journal import TopicHappened
-from strandline.controller.values import ReplicaAssignment, TopicAssignment
+from strandline.controller.values import ReplicaAssignment, TopicAssignment, counted
 from strandline.controller.waiting import TopicWaiter
 from strandline.model.failures import ErrorCode, Refused
 from strandline.model.partitions import TopicPartition
@@ -104,7 +104,7 @@ def adopt_topic(draft: Draft, name: str, assignment: TopicAssignment, version: i
     """A topic that somebody else has made, as tools do that write to the store themselves."""
     topic = draft.cluster.new_topic(name, assignment, version)
     draft.cluster.add_topic(topic)
-    draft.journal(TopicHappened(name, f"seen with {len(topic.partitions)} partitions"))
+    draft.journal(TopicHappened(name, f"seen with {counted(len(topic.partitions), 'partition')}"))
     for partition in topic.partitions.values():
         draft.touch(partition)
 
@@ -122,6 +122,8 @@ def known_topic_seen(draft: Draft, topic: Topic, assignment: TopicAssignment, ve
             topic.wanted.pop(index, None)
             draft.journal(TopicHappened(topic.name, f"partition {index} was added on {assignment.partitions[index]}"))
             assign(draft, topic, index, assignment.partitions[index])
-    if not topic.wanted:
+    if not topic.wanted:  # others have done all of it
+        topic.waiters_under_way += topic.waiters
+        topic.waiters = []
         release_waiters(draft, topic)
     draft.touch_topic(topic)

@@ -34,10 +34,14 @@ def brokers_seen(draft: Draft, event: BrokersSeen) -> None:
         if broker_id in seen and seen[broker_id].broker_epoch > broker.broker_epoch
     ]
     new = [broker_id for broker_id in seen if broker_id not in cluster.brokers]
-    moved = [broker_id for broker_id in cluster.brokers if broker_id in seen and broker_id not in bounced]
+    same = [
+        broker_id
+        for broker_id, broker in cluster.brokers.items()
+        if broker_id in seen and seen[broker_id].broker_epoch == broker.broker_epoch
+    ]
     lose_brokers(draft, (*gone, *bounced))
     register_brokers(draft, [seen[broker_id] for broker_id in sorted((*new, *bounced))])
-    change_addresses(draft, [seen[broker_id] for broker_id in moved])
+    change_addresses(draft, [seen[broker_id] for broker_id in same])
 
 
 def lose_brokers(draft: Draft, broker_ids: Iterable[int]) -> None:

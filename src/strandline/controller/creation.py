@@ -22,7 +22,7 @@ from strandline.controller.replies import TopicReply
 from strandline.controller.requests import AddPartitionsRequest, CreateTopicRequest
 from strandline.controller.rules import first_leadership
 from strandline.controller.settling import leadership_committed
-from strandline.controller.values import ReplicaAssignment, TopicAssignment, ids_text
+from strandline.controller.values import ReplicaAssignment, TopicAssignment, counted, ids_text
 from strandline.controller.waiting import TopicWaiter
 from strandline.model.failures import ErrorCode, Refused
 from strandline.model.partitions import TopicPartition, check_topic_name
@@ -89,7 +89,8 @@ def placement_of(cluster: Cluster, request: CreateTopicRequest) -> Mapping[int, 
 def check_replicas(cluster: Cluster, lists: Iterable[tuple[int, ...]], replication_factor: int) -> None:
     for replicas in lists:
         if not replicas or len(replicas) != replication_factor:
-            why = f"{ids_text(replicas)} has {len(replicas)} replicas, where the topic has {replication_factor}"
+            count = counted(len(replicas), "replica")
+            why = f"{ids_text(replicas)} has {count}, where the topic has {replication_factor}"
             raise Refused(ErrorCode.INVALID_REPLICA_ASSIGNMENT, why)
         if len(set(replicas)) < len(replicas):
             raise Refused(ErrorCode.INVALID_REPLICA_ASSIGNMENT, f"{ids_text(replicas)} names a broker twice")
@@ -129,7 +130,7 @@ def _begin_life(draft: Draft, creation: Creation) -> Topic:
     cluster.add_topic(topic)
     if UNCLEAN_PROPERTY in change.properties:
         cluster.unclean_topics[topic.name] = change.properties[UNCLEAN_PROPERTY].lower() == "true"
-    draft.journal(TopicHappened(topic.name, f"created with {len(topic.partitions)} partitions"))
+    draft.journal(TopicHappened(topic.name, f"created with {counted(len(topic.partitions), 'partition')}"))
     return topic
 
 
@@ -176,7 +177,10 @@ def _topic_in_creation_seen(draft: Draft, creation: Creation, event: TopicSeen) 
         topic = _begin_life(draft, creation)
         topic.version = event.version
         for partition in topic.partitions.values():
-            draft.read(partition)
+            if isinstance(partition.under_way, CreateLeadership):
+                draft.read(partition, partition.under_way)
+            else:
+                draft.touch(partition)
 
 
 def add_partitions(draft: Draft, request: AddPartitionsRequest) -> None:
@@ -204,9 +208,10 @@ def topic_to_grow(cluster: Cluster, request: AddPartitionsRequest) -> Topic:
     if topic is None or topic.shall_go:
         raise Refused(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"there is no topic {request.topic[:80]!r}")
     planned = [topic.planned(index) for index in range(topic.planned_count)]
-    if any(assignment is None or assignment.is_moving for assignment in planned):
-        why = f"partitions of topic {topic.name!r} are being moved"
-        raise Refused(ErrorCode.REASSIGNMENT_IN_PROGRESS, why)
+    if not planned or None in planned:
+        raise Refused(ErrorCode.INVALID_PARTITIONS, f"the partitions of topic {topic.name!r} are not numbered from 0")
+    if any(assignment is not None and assignment.is_moving for assignment in planned):
+        raise Refused(ErrorCode.REASSIGNMENT_IN_PROGRESS, f"partitions of topic {topic.name!r} are being moved")
     if request.partition_count <= topic.planned_count:
         why = f"topic {topic.name!r} has {topic.planned_count} partitions: {request.partition_count} is not more"
         raise Refused(ErrorCode.INVALID_PARTITIONS, why)

@@ -17,6 +17,7 @@ from strandline.controller.cluster import Partition, Topic
 from strandline.controller.draft import Draft
 from strandline.controller.events import DeletionRequestsSeen
 from strandline.controller.journal import TopicHappened
+from strandline.controller.moves import supersede_move_requests
 from strandline.controller.replies import TopicReply
 from strandline.controller.requests import DeleteTopicRequest
 from strandline.controller.states import PartitionState, ReplicaState
@@ -81,11 +82,11 @@ def _begin(draft: Draft, topic: Topic) -> None:
     refusal = Refused(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"topic {topic.name!r} is being deleted")
     for waiter in (*topic.waiters, *topic.waiters_under_way):
         draft.fail(waiter, topic, refusal)
+    supersede_move_requests(draft, [partition.name for partition in topic.partitions.values()])
     for partition in topic.partitions.values():
         partition.become(PartitionState.OFFLINE)
         partition.become(PartitionState.NON_EXISTENT)
         draft.outbox.tell(partition)
-        draft.cluster.move_requests.pop(partition.name, None)
         for broker_id in partition.replicas:
             delete_replica(draft, partition, broker_id)
 

@@ -83,7 +83,8 @@ class LeaderAndIsr:
 
     def __str__(self) -> str:
         kind = "full LeaderAndIsr" if self.is_full else "LeaderAndIsr"
-        return f"{kind} to {self.broker_id}@{self.broker_epoch}: " + ", ".join(map(str, self.partitions))
+        told = ", ".join(map(str, self.partitions)) or "nothing"
+        return f"{kind} to {self.broker_id}@{self.broker_epoch}: {told}"
 
 
 @dataclass(frozen=True, slots=True)

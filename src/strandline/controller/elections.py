@@ -22,8 +22,7 @@ def unclean_election(replicas: Sequence[int], live: Collection[int]) -> int | No
 
 def preferred_election(replicas: Sequence[int], isr: Collection[int], live: Collection[int]) -> int | None:
     """Leaders have drifted: the first of the assignment, if it can, and nobody else."""
-    preferred = replicas[0]
-    return preferred if preferred in live and preferred in isr else None
+    return next((broker_id for broker_id in replicas[:1] if broker_id in live and broker_id in isr), None)
 
 
 def reassignment_election(target: Sequence[int], isr: Collection[int], live: Collection[int]) -> int | None:

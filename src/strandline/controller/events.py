@@ -52,7 +52,7 @@ class TopicSeen:
 
     def __str__(self) -> str:
         if self.assignment is None:
-            return f"topic {self.topic} is gone"
+            return f"topic {self.topic} is not there"
         return f"topic seen {self.topic} {self.assignment} version {self.version}"
 
 

@@ -20,6 +20,7 @@ class Occasion(Enum):
     PREFERRED_ELECTION = "preferred election"
     CONTROLLED_SHUTDOWN = "controlled shutdown"
     REASSIGNMENT_STARTED = "reassignment started"
+    REPLICAS_CHANGED = "replicas changed"  # a move was cancelled, or only their order is another
     REASSIGNMENT_COMPLETED = "reassignment completed"
     LEADER_LOST = "leader lost"
     ISR_SHRUNK = "isr shrunk"
@@ -41,14 +42,17 @@ class LeadershipChanged:
         before, after = self.before, self.after
         if before is None:
             return [f"leader {after.leader}", f"ISR {ids_text(after.isr)}", f"epoch {after.leader_epoch}"]
-        told = [self._outcome(before, after)] if before.leader != after.leader else []
-        if before.isr != after.isr:
+        told = []
+        if before.leader != after.leader:
+            told.append(self._outcome(before, after))
+            told += [f"ISR now {ids_text(after.isr)}"] if before.isr != after.isr else []
+        elif before.isr != after.isr:
             told.append(f"ISR {ids_text(before.isr)}→{ids_text(after.isr)}")
         return [*told, f"epoch {before.leader_epoch}→{after.leader_epoch}"]
 
     def _outcome(self, before: Leadership, after: Leadership) -> str:
         if after.leader == NO_LEADER:
-            return f"nobody of ISR {ids_text(before.isr)} is alive, only {ids_text(self.live)}: no leader"
+            return f"nobody of ISR {ids_text(before.isr)} is alive, alive are {ids_text(self.live)}: no leader"
         if self.occasion is Occasion.UNCLEAN_ELECTION:
             return f"elected {after.leader} though it is not in ISR {ids_text(before.isr)}: records may be lost"
         return f"elected {after.leader} from ISR {ids_text(before.isr)}"

@@ -25,17 +25,10 @@ from strandline.model.partitions import TopicPartition
 
 
 def elect_leaders(draft: Draft, request: ElectLeadersRequest) -> None:
-    names = request.partitions
-    if names is None:
-        names = tuple(sorted(partition.name for partition in draft.cluster.all_partitions()))
-    known: dict[TopicPartition, PartitionResult | None] = {}
-    wanted: list[Partition] = []
-    for name in names:
-        known[name] = refusal_of(draft.cluster, request.kind, name)
-        partition = draft.cluster.partition(name)
-        if known[name] is None and partition is not None:
-            wanted.append(partition)
-    preferred = {partition.name: partition.assignment.replicas[0] for partition in wanted}
+    known = refusals(draft.cluster, request)
+    found = (draft.cluster.partition(name) for name, refusal in known.items() if refusal is None)
+    wanted = [partition for partition in found if partition is not None]
+    preferred = {partition.name: partition.assignment.preferred for partition in wanted}
     waiter = ElectionWaiter(request.request, request.kind, known, preferred)
     for partition in wanted:
         if request.kind is ElectionKind.PREFERRED:
@@ -47,6 +40,18 @@ def elect_leaders(draft: Draft, request: ElectLeadersRequest) -> None:
     draft.wait(waiter)
 
 
+def refusals(cluster: Cluster, request: ElectLeadersRequest) -> dict[TopicPartition, PartitionResult | None]:
+    """Who asks for all partitions does not want to hear which of them needed nothing."""
+    if request.partitions is not None:
+        return {name: refusal_of(cluster, request.kind, name) for name in request.partitions}
+    everything = {one.name: refusal_of(cluster, request.kind, one.name) for one in cluster.all_partitions()}
+    return {
+        name: refusal
+        for name, refusal in sorted(everything.items())
+        if refusal is None or refusal.error_code is not ErrorCode.ELECTION_NOT_NEEDED
+    }
+
+
 def refusal_of(cluster: Cluster, kind: ElectionKind, name: TopicPartition) -> PartitionResult | None:
     partition = cluster.partition(name)
     if partition is None:
@@ -54,7 +59,7 @@ def refusal_of(cluster: Cluster, kind: ElectionKind, name: TopicPartition) -> Pa
     if cluster.topics[name.topic].shall_go:
         return PartitionResult(name, ErrorCode.INVALID_TOPIC_EXCEPTION, f"topic {name.topic!r} is being deleted")
     is_led = partition.leader != NO_LEADER and cluster.is_there(partition.leader, name)
-    is_preferred = partition.leader == partition.assignment.replicas[0]
+    is_preferred = partition.leader == partition.assignment.preferred
     if is_led and (kind is ElectionKind.UNCLEAN or is_preferred):
         return PartitionResult(name, ErrorCode.ELECTION_NOT_NEEDED, f"leader {partition.leader} is right")
     return None
@@ -88,7 +93,7 @@ def imbalances(cluster: Cluster) -> Iterator[Imbalance]:
     for topic in cluster.topics.values():
         if not topic.shall_go:
             for partition in topic.partitions.values():
-                preferred.setdefault(partition.assignment.replicas[0], []).append(partition)
+                preferred.setdefault(partition.assignment.preferred, []).append(partition)
     for broker_id, partitions in sorted(preferred.items()):
         drifted = tuple(one for one in partitions if one.leadership is not None and one.leader != broker_id)
         yield Imbalance(broker_id, len(partitions), drifted)

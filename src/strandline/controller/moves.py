@@ -54,9 +54,10 @@ def alter_reassignments(draft: Draft, request: AlterReassignmentsRequest) -> Non
 def want_move(draft: Draft, name: TopicPartition, target: tuple[int, ...] | None) -> Topic | None:
     """The topic whose assignment is to be written, or None where it is as wanted already."""
     topic = draft.cluster.topics.get(name.topic)
-    planned = None if topic is None or topic.shall_go else topic.planned(name.partition)
-    if topic is None or planned is None:
+    partition = None if topic is None or topic.shall_go else topic.partitions.get(name.partition)
+    if topic is None or partition is None:
         raise Refused(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"there is no partition {name}")
+    planned = topic.planned(name.partition) or partition.assignment
     if target is None and not planned.is_moving:
         raise Refused(ErrorCode.NO_REASSIGNMENT_IN_PROGRESS, f"partition {name} is not being moved")
     assignment = planned.moved_to(planned.origin if target is None else target)
@@ -64,7 +65,7 @@ def want_move(draft: Draft, name: TopicPartition, target: tuple[int, ...] | None
         check_target(draft.cluster, target, assignment)
     if assignment == planned:
         return None
-    check_leaves_one_in_sync(topic.partitions.get(name.partition), assignment)
+    check_leaves_one_in_sync(partition, assignment)
     cause = "move cancelled" if target is None else f"asked to move to {ids_text(target)}"
     topic.wanted[name.partition] = WantedAssignment(assignment, AssignmentChanged(name, cause, planned, assignment))
     draft.touch_topic(topic)
@@ -82,9 +83,9 @@ def check_target(cluster: Cluster, target: tuple[int, ...], assignment: ReplicaA
         raise Refused(ErrorCode.INVALID_REPLICA_ASSIGNMENT, why)
 
 
-def check_leaves_one_in_sync(partition: Partition | None, assignment: ReplicaAssignment) -> None:
+def check_leaves_one_in_sync(partition: Partition, assignment: ReplicaAssignment) -> None:
     """Taking a move back must not drop the only ones that have every record."""
-    if partition is not None and partition.isr and not set(partition.isr) & set(assignment.replicas):
+    if partition.isr and not set(partition.isr) & set(assignment.replicas):
         why = f"none of {ids_text(assignment.replicas)} is in ISR {ids_text(partition.isr)}"
         raise Refused(ErrorCode.INVALID_REPLICA_ASSIGNMENT, why)
 

@@ -79,8 +79,9 @@ class Outbox:
 
     def _everything(self) -> Iterator[Partition]:
         for topic in self._cluster.topics.values():
-            if not topic.shall_go:
-                yield from (one for one in topic.partitions.values() if one.leadership is not None)
+            for partition in topic.partitions.values():
+                if partition.leadership is not None and (not topic.shall_go or partition.name in self._told):
+                    yield partition
 
     def _leader_and_isr(self, broker_id: int, orders: tuple[PartitionOrder, ...]) -> LeaderAndIsr:
         leaders = {order.leadership.leader for order in orders}

@@ -18,6 +18,7 @@ from strandline.controller.draft import Draft
 from strandline.controller.effects import Write
 from strandline.controller.events import Outcome, PartitionsRead, WriteAnswered
 from strandline.controller.settling import leadership_committed, leadership_read, leadership_uncertain
+from strandline.controller.values import counted
 from strandline.model.failures import ErrorCode, Refused
 
 
@@ -48,7 +49,8 @@ def creation_answered(draft: Draft, write: Write, change: CreateTopic, outcome: 
     if outcome is Outcome.COMMITTED:
         topic_created(draft, write, creation)
     elif outcome is Outcome.IMPOSSIBLE:
-        why = f"topic {change.topic!r} with {len(change.assignment.partitions)} partitions does not fit into a znode"
+        size = counted(len(change.assignment.partitions), "partition")
+        why = f"topic {change.topic!r} with {size} does not fit into a znode"
         creation_failed(draft, creation, Refused(ErrorCode.INVALID_PARTITIONS, why))
     else:
         creation_uncertain(draft, creation)

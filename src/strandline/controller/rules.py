@@ -6,7 +6,8 @@
 3. A leader that shuts down or is no longer assigned hands over, if there is somebody; it still serves, so it can
    wait.
 4. Replicas with a fault leave the ISR.
-5. A partition that moves: the replicas are told of the move; when the whole target is in sync, the rest is dropped.
+5. A partition that moves: the replicas are told of it; when the whole target is in sync, the rest is dropped. They are
+   also told when a move was cancelled, or the leader might still take a new replica into the ISR.
 6. The preferred replica takes over, when somebody wants it to.
 
 Every rule looks at what is committed and at who is there, never at what was done before. So it does not matter which
@@ -107,16 +108,17 @@ def shrink_isr(situation: Situation, current: Leadership) -> Decision | None:
 
 
 def move_replicas(situation: Situation, current: Leadership) -> Decision | None:
-    assignment = situation.assignment
-    if not assignment.is_moving:
-        return None
-    if set(assignment.target) <= set(current.isr):
+    assignment, announced = situation.assignment, situation.announced
+    if assignment.is_moving and set(assignment.target) <= set(current.isr):
         return _complete_move(situation, current)
-    if situation.announced == assignment:
+    if announced == assignment or (announced is None and not assignment.is_moving):
         return None
-    # The leader takes a new list of replicas only in a new epoch.
-    cause = f"moves from {ids_text(assignment.origin)} to {ids_text(assignment.target)}"
+    # The leader takes another list of replicas only in a new epoch.
     leadership = current.followed_by(current.leader, current.isr, situation.controller_epoch)
+    if not assignment.is_moving:
+        cause = f"replicas changed to {assignment}"
+        return _decision(situation, Occasion.REPLICAS_CHANGED, cause, leadership)
+    cause = f"moves from {ids_text(assignment.origin)} to {ids_text(assignment.target)}"
     return _decision(situation, Occasion.REASSIGNMENT_STARTED, cause, leadership)
 
 
@@ -135,7 +137,7 @@ def _complete_move(situation: Situation, current: Leadership) -> Decision | None
 
 
 def restore_preferred_leader(situation: Situation, current: Leadership) -> Decision | None:
-    if situation.preference is None or current.leader == situation.replicas[0]:
+    if situation.preference is None or current.leader == situation.assignment.preferred:
         return None
     leader = preferred_election(situation.replicas, current.isr, situation.live)
     if leader is None:

@@ -102,8 +102,17 @@ def leadership_read(draft: Draft, name: TopicPartition, found: Leadership | None
     elif found is None and partition.leadership is not None:
         return  # its topic is going by another's hand, and we will see that
     elif found is not None and found != partition.leadership:
+        if partition.leadership is None:
+            take_as_made(partition)
         adopt(draft, partition, found)
     draft.touch(partition)
+
+
+def take_as_made(partition: Partition) -> None:
+    """Somebody else has written the first leadership, so there may be logs already."""
+    for broker_id, state in partition.replicas.items():
+        if state is ReplicaState.NEW:
+            partition.replica_becomes(broker_id, ReplicaState.ONLINE)
 
 
 def _change_under_way(partition: Partition) -> LeadershipChange | None:

@@ -14,7 +14,7 @@ from strandline.controller.events import Snapshot
 from strandline.controller.journal import ControllerHappened
 from strandline.controller.settings import FIRST_REBALANCE_DELAY_MS
 from strandline.controller.states import PartitionState, ReplicaState
-from strandline.controller.values import ids_text
+from strandline.controller.values import counted, ids_text
 
 
 def take_over(draft: Draft, snapshot: Snapshot) -> None:
@@ -28,7 +28,7 @@ def take_over(draft: Draft, snapshot: Snapshot) -> None:
         cluster.add_topic(topic)
         restore_partitions(cluster, topic, snapshot)
     brokers = ids_text(sorted(cluster.brokers))
-    what = f"takes over with brokers {brokers} and {len(cluster.topics)} topics"
+    what = f"takes over with brokers {brokers} and {counted(len(cluster.topics), 'topic')}"
     draft.journal(ControllerHappened(cluster.controller_id, cluster.controller_epoch, what))
     order_everything(draft)
     if cluster.settings.auto_leader_rebalance_enable:
@@ -42,8 +42,10 @@ def restore_partitions(cluster: Cluster, topic: Topic, snapshot: Snapshot) -> No
             continue
         is_led = cluster.is_there(partition.leader, partition.name)
         partition.become(PartitionState.ONLINE if is_led else PartitionState.OFFLINE)
+        # One that is being added may not exist yet. To take one for new that is in sync would be to lose it.
         for broker_id, state in partition.replicas.items():
-            if state is ReplicaState.NEW and broker_id not in partition.assignment.adding:
+            is_made = broker_id not in partition.assignment.adding or broker_id in partition.isr
+            if state is ReplicaState.NEW and is_made:
                 partition.replica_becomes(broker_id, ReplicaState.ONLINE)
 
 

@@ -23,6 +23,10 @@ def ids_text(broker_ids: Iterable[int]) -> str:
     return f"[{','.join(map(str, broker_ids))}]"
 
 
+def counted(count: int, noun: str) -> str:
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+
+
 @dataclass(frozen=True, slots=True)
 class Endpoint:
     listener: str
@@ -60,6 +64,10 @@ class ReplicaAssignment:
     @property
     def target(self) -> tuple[int, ...]:
         return tuple(broker_id for broker_id in self.replicas if broker_id not in self.removing)
+
+    @property
+    def preferred(self) -> int:
+        return self.replicas[0] if self.replicas else NO_LEADER
 
     @property
     def is_moving(self) -> bool:
