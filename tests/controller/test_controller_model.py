@@ -38,7 +38,7 @@ class ToldShell(Shell):
 
     def __init__(self, controller_settings: ControllerSettings) -> None:
         super().__init__(controller_settings)
-        self.twins = {broker_id: BrokerTwin() for broker_id in BROKERS}
+        self.twins = {broker_id: BrokerTwin(broker_id) for broker_id in BROKERS}
 
     def _carry_out(self, effects: Iterable[Effect]) -> None:
         effects = tuple(effects)

@@ -4,7 +4,7 @@ for the next, so that a topic with many partitions that move is not written once
 
 from __future__ import annotations
 
-from strandline.controller.changes import SetTopic
+from strandline.controller.changes import RemoveTopic, SetTopic
 from strandline.controller.cluster import Reading, Topic
 from strandline.controller.draft import Draft
 from strandline.controller.journal import TopicHappened
@@ -110,9 +110,13 @@ def adopt_topic(draft: Draft, name: str, assignment: TopicAssignment, version: i
 
 
 def known_topic_seen(draft: Draft, topic: Topic, assignment: TopicAssignment, version: int) -> None:
-    if topic.shall_go or isinstance(topic.under_way, SetTopic):
-        return  # nothing is added to what goes; and the answer to our own write is on its way
+    if isinstance(topic.under_way, SetTopic | RemoveTopic):
+        return  # the answer to our own write is on its way
     change = change_under_way(topic)
+    if topic.shall_go:
+        topic.under_way = None
+        draft.touch_topic(topic)
+        return  # nothing is added to what goes
     if change is not None and assignment == change.assignment:
         assignment_committed(draft, change)  # only the answer was lost
     topic.under_way = None
