@@ -35,8 +35,6 @@ from strandline.controller.settings import ControllerSettings
 from strandline.model.failures import ErrorCode
 from strandline.model.partitions import TopicPartition
 
-HOUR_MS = 3_600_000
-
 
 class Shell:
     """Writes and reads are answered at once, one after the other, unless `is_holding`."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from uuid import UUID
 
 import pytest
@@ -189,6 +190,8 @@ def test_one_partition_of_many_that_was_changed_does_not_hold_up_the_others(is_w
     shell.answer_all()
     leaders = {name.partition: state.leader for name, state in shell.store.leaderships.items()}
     assert leaders == {0: NO_LEADER, 1: 2, 2: 2, 3: 2, 4: 2}
+    again = [line for line in shell.lines if line.startswith("write #4")]
+    assert [line.count("set partition") for line in again] == [1], "each goes alone, so that it fails alone"
 
 
 def test_split_brain_one_leader_for_each_epoch_kafka_1483() -> None:
@@ -269,19 +272,48 @@ def test_isr_holds_nobody_who_is_not_a_replica_kafka_9672() -> None:
     assert shell.store.topics["orders"][0].partitions[0] == ReplicaAssignment((1, 2))
 
 
-def test_cancelling_does_not_drop_the_only_ones_in_sync() -> None:
-    """Both old replicas have fallen behind; only the new one has every record."""
-    shell = cluster_of(1, 2, 3)
-    shell.step(AlterReassignmentsRequest(request=2, targets={ORDERS: (3, 1, 2)}))
-    shell.change_isr(ORDERS, 1, 2, 3, is_notified=False)
-    shell.step(AlterReassignmentsRequest(request=3, targets={ORDERS: (3, 4)}))
+def test_cancelling_does_not_drop_the_only_one_in_sync() -> None:
+    """Both old replicas are lost; only the new one has every record."""
+    shell = cluster_of(1, 2, 3, 4)
+    shell.step(AlterReassignmentsRequest(request=2, targets={ORDERS: (3, 4)}))
+    shell.change_isr(ORDERS, 1, 2, 3)
     shell.lose(1, 2)
-    assert shell.store.leaderships[ORDERS].leader == 3
-    shell.step(AlterReassignmentsRequest(request=4, targets={ORDERS: (1, 2)}))
+    assert shell.store.leaderships[ORDERS].isr == (3,)
+    shell.step(AlterReassignmentsRequest(request=3, targets={ORDERS: None}))
     reply = shell.replies[-1]
     assert isinstance(reply, PartitionsReply)
-    assert reply.results[0].error_code in (ErrorCode.INVALID_REPLICA_ASSIGNMENT, ErrorCode.NONE)
+    assert reply.results[0].error_code is ErrorCode.INVALID_REPLICA_ASSIGNMENT
     assert shell.store.leaderships[ORDERS].leader == 3
+    shell.join(1, 2)
+    shell.change_isr(ORDERS, 3, 1)
+    shell.step(AlterReassignmentsRequest(request=4, targets={ORDERS: None}))
+    assert shell.store.leaderships[ORDERS].leader == 1, "now there is somebody to go back to"
+
+
+def test_logs_that_may_exist_are_not_taken_for_new() -> None:
+    """A broker that lost the directory of a log would make an empty one elsewhere if it was told that it is new."""
+    shell = cluster_of(1, 2)
+    other = Shell(store=shell.store)
+    held, shell.store.topics = shell.store.topics, {}
+    other.take_over(2)  # it has not seen the topic
+    shell.store.topics = held
+    other.step(shell.store.topic_seen("orders"))
+    orders = [order for one in other.requests if isinstance(one, LeaderAndIsr) for order in one.partitions]
+    assert [order.leadership for order in orders] == [shell.store.leaderships[ORDERS]] * 2
+    assert not any(order.is_new for order in orders)
+
+
+def test_a_topic_may_allow_unclean_elections_from_its_first_day() -> None:
+    shell = Shell()
+    shell.brokers(1, 2)
+    shell.take_over(2)
+    properties = {"unclean.leader.election.enable": "true"}
+    request = create("orders", (1, 2))
+    shell.step(replace(request, properties=properties))
+    shell.change_isr(ORDERS, 1)
+    shell.lose(1)
+    assert shell.store.leaderships[ORDERS].leader == 2
+    assert shell.store.leaderships[ORDERS].is_recovering
 
 
 def test_a_failed_log_directory_takes_only_its_partitions() -> None:
@@ -351,6 +383,52 @@ def test_topic_written_while_its_creation_was_unknown_is_not_written_twice() -> 
     shell.answer_all()
     assert shell.replies == [TopicReply(1, "orders", assignment={0: (1,)})]
     assert len(shell.store.written) == 1
+
+
+def test_a_broker_that_restarts_while_a_first_leadership_is_unknown_is_trusted_with_it() -> None:
+    """There is nothing yet that it could have lost."""
+    shell = Shell()
+    shell.brokers(1)
+    shell.take_over()
+    shell.store.topics["orders"] = (TopicAssignment(UUID(int=1), {0: ReplicaAssignment((1,))}), 0)
+    shell.is_holding = True
+    shell.step(shell.store.topic_seen("orders"))
+    shell.lose_answer(is_written=False)
+    shell.bounce(1)
+    shell.is_holding = False
+    shell.answer_all()
+    assert shell.store.leaderships[ORDERS].leader == 1
+
+
+def test_a_topic_is_deleted_while_nobody_knows_whether_it_has_grown() -> None:
+    shell = cluster_of(1, 2)
+    shell.is_holding = True
+    shell.step(DeleteTopicRequest(request=2, topic="orders"))
+    shell.step(AddPartitionsRequest(request=3, topic="orders", partition_count=2))
+    shell.answer()
+    shell.lose_answer(is_written=True)
+    shell.is_holding = False
+    shell.answer_all()
+    shell.answer_stops(1)
+    shell.answer_stops(2)
+    assert not shell.store.topics
+    assert {reply.request: reply.error_code for reply in shell.replies if isinstance(reply, TopicReply)} == {
+        1: ErrorCode.NONE,
+        2: ErrorCode.NONE,
+        3: ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+    }
+
+
+def test_a_partition_that_is_still_being_added_cannot_be_moved() -> None:
+    shell = cluster_of(1, 2)
+    shell.is_holding = True
+    shell.step(AddPartitionsRequest(request=2, topic="orders", partition_count=2))
+    shell.step(AlterReassignmentsRequest(request=3, targets={TopicPartition("orders", 1): (1,)}))
+    (reply,) = [reply for reply in shell.replies if isinstance(reply, PartitionsReply)]
+    assert [result.error_code for result in reply.results] == [ErrorCode.UNKNOWN_TOPIC_OR_PARTITION]
+    shell.is_holding = False
+    shell.answer_all()
+    assert shell.replies[-1].request == 2
 
 
 # Fail-over in the middle of anything (SPEC R7).

@@ -183,7 +183,7 @@ class Cluster:
             return Fault.LOST
         if not self.is_there(broker_id, partition.name):
             return Fault.LOG_DIR
-        if broker_id in partition.lost:
+        if broker_id in partition.lost and partition.leadership is not None:
             return Fault.RESTARTED
         if broker_id not in partition.assignment.replicas:
             return Fault.UNASSIGNED
