@@ -14,7 +14,8 @@ import asyncio
 from collections import defaultdict
 from collections.abc import Awaitable, Callable, Collection, Iterable
 from contextlib import suppress
-from typing import Self, TypeVar
+from functools import partial
+from typing import NamedTuple, Self, TypeVar
 
 from strandline.client.connection import Connection
 from strandline.client.failures import BrokerRefused, BrokerUnreachable, ClientError, NoBroker, NoTopic
@@ -27,6 +28,7 @@ from strandline.wire.messages.find_coordinator import FindCoordinatorRequest, Fi
 from strandline.wire.messages.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponse
 
 R = TypeVar("R", bound=Message)
+ErrorCodes = Callable[[R], Iterable[int]]  # that an answer may hold in several places
 
 GENERAL = ""
 FETCHING = "fetching"
@@ -34,15 +36,23 @@ COORDINATION = "coordination"
 FIRST_CONTACT = -1  # the node id of a broker that we know by a bootstrap address only
 
 GROUP_KEY = 0
-# The broker we asked is not the one, or not yet: an answer to look the right one up again.
-MISROUTED = frozenset(
+# The broker we asked is not the one, or not yet: look the right one up, and ask again.
+ASK_AGAIN = frozenset(
     {
         ErrorCode.NOT_CONTROLLER,
         ErrorCode.NOT_COORDINATOR,
         ErrorCode.COORDINATOR_NOT_AVAILABLE,
         ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
+        ErrorCode.UNSTABLE_OFFSET_COMMIT,
     }
 )
+
+
+class Route(NamedTuple):
+    """How to find the broker for a call, and how to forget where it was."""
+
+    find: Callable[[], Awaitable[Connection]]
+    forget: Callable[[], object] = lambda: None
 
 
 class Cluster:
@@ -111,6 +121,10 @@ class Cluster:
             node_id = self._coordinators[group_id] = await self._find_coordinator(group_id)
         return await self.broker(node_id, COORDINATION)
 
+    def coordinator_id(self, group_id: str) -> int:
+        """Of a group whose coordinator was found before."""
+        return self._coordinators.get(group_id, NO_LEADER)
+
     # The view
 
     async def refresh(self, topics: Collection[str] | None) -> ClusterView:
@@ -166,41 +180,48 @@ class Cluster:
 
     # Calls that find their broker
 
-    async def ask_any(self, request: Message, response: type[R], error_codes: Callable[[R], Iterable[int]]) -> R:
-        return await self._ask_until_served(self.any_broker, lambda: None, request, response, error_codes)
+    async def ask_any(self, request: Message, response: type[R], error_codes: ErrorCodes[R]) -> R:
+        return await self._ask_until_served(Route(self.any_broker), request, response, error_codes)
 
-    async def ask_controller(self, request: Message, response: type[R], error_codes: Callable[[R], Iterable[int]]) -> R:
-        return await self._ask_until_served(self.controller, lambda: None, request, response, error_codes)
+    async def ask_controller(self, request: Message, response: type[R], error_codes: ErrorCodes[R]) -> R:
+        return await self._ask_until_served(Route(self.controller), request, response, error_codes)
 
     async def ask_coordinator(
-        self, group_id: str, request: Message, response: type[R], error_codes: Callable[[R], Iterable[int]]
+        self,
+        group_id: str,
+        request: Message,
+        response: type[R],
+        error_codes: ErrorCodes[R],
+        *,
+        version_max: int | None = None,
+        timeout_ms: int | None = None,
     ) -> R:
-        def forget() -> None:
-            self._coordinators.pop(group_id, None)
-
-        async def find() -> Connection:
-            return await self.coordinator(group_id)
-
-        return await self._ask_until_served(find, forget, request, response, error_codes)
+        route = Route(partial(self.coordinator, group_id), partial(self._coordinators.pop, group_id, None))
+        return await self._ask_until_served(
+            route, request, response, error_codes, version_max=version_max, timeout_ms=timeout_ms
+        )
 
     async def _ask_until_served(
         self,
-        find: Callable[[], Awaitable[Connection]],
-        forget: Callable[[], None],
+        route: Route,
         request: Message,
         response: type[R],
-        error_codes: Callable[[R], Iterable[int]],
+        error_codes: ErrorCodes[R],
+        *,
+        version_max: int | None = None,
+        timeout_ms: int | None = None,
     ) -> R:
         patience = Patience(self.settings)
         while True:
             try:
-                answer = await (await find()).ask(request, response)
-                misrouted = next((code for code in error_codes(answer) if code in MISROUTED), None)
-                if misrouted is None:
+                connection = await route.find()
+                answer = await connection.ask(request, response, version_max=version_max, timeout_ms=timeout_ms)
+                early = next((code for code in error_codes(answer) if code in ASK_AGAIN), None)
+                if early is None:
                     return answer
-                raise BrokerRefused(misrouted, type(request).__name__)
+                raise BrokerRefused(early, type(request).__name__)
             except ClientError as error:
-                forget()
+                route.forget()
                 await patience.pause(error)
             await self._refresh_brokers()
 
