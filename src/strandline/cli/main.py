@@ -66,6 +66,8 @@ cli = LazyGroup(
     "strandline",
     {
         "serve": LazyCommand("strandline.cli.serve", "serve", "Start a broker and serve until it is stopped."),
+        "produce": LazyCommand("strandline.cli.produce", "produce", "Write records from standard input to a topic."),
+        "consume": LazyCommand("strandline.cli.consume", "consume", "Print the records of topics."),
         "log": LazyCommand("strandline.cli.main", "log", "Look at logs: Strandline's or Apache Kafka's."),
     },
     help="Strandline: Apache Kafka's replicated log in Python.",

@@ -49,8 +49,9 @@ class GroupConsumer:
         await self.close()
 
     @property
-    def assignment(self) -> list[TopicPartition]:
-        return list(self._fetcher.positions)
+    def positions(self) -> dict[TopicPartition, int]:
+        """Of our share: the next offset that a poll will give."""
+        return dict(self._fetcher.positions)
 
     async def poll(self, timeout_ms: int | None = None) -> list[FetchedPartition]:
         """What came first. Returns with nothing at the latest after `timeout_ms`, and when the group has changed."""
