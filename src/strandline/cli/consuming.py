@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Collection, Iterable
+from typing import TYPE_CHECKING
 
 import click
 
@@ -15,9 +16,11 @@ from strandline.client.cluster import Cluster
 from strandline.client.failures import ClientError
 from strandline.client.fetched import FetchedPartition
 from strandline.client.fetching import Fetcher
-from strandline.client.group_consumer import GroupConsumer
 from strandline.client.offsets import LATEST, offsets_at
 from strandline.model.partitions import TopicPartition
+
+if TYPE_CHECKING:
+    from strandline.client.group_consumer import GroupConsumer
 
 
 class Printer:
@@ -76,6 +79,9 @@ async def consume_partitions(
 async def consume_as_group(
     cluster: Cluster, topics: Collection[str], group_id: str, stops_at_end: bool, printer: Printer
 ) -> None:
+    # Imported where it is used, because reading without a group shall start quickly.
+    from strandline.client.group_consumer import GroupConsumer
+
     chosen = await choose_partitions(cluster, topics, None)
     ends = await offsets_at(cluster, chosen, LATEST) if stops_at_end else None
     async with GroupConsumer(cluster, group_id, topics) as consumer:

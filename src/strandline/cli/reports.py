@@ -6,14 +6,13 @@ wide   a table of all columns                        yaml   every row whole, as 
 
 from __future__ import annotations
 
-import shutil
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import click
 
-from strandline.cli.output import Output
+from strandline.cli.output import Output, terminal_width
 
 Row = Mapping[str, Any]
 
@@ -69,13 +68,13 @@ class Report(Output):
     def _table(self, columns: Sequence[Column], rows: Sequence[Row], title: str | None) -> None:
         from strandline.cli.tables import table_lines
 
-        is_terminal = sys.stdout.isatty()
-        width = shutil.get_terminal_size().columns if is_terminal else None
         if title is not None:
-            self.line(click.style(title, bold=True) if is_terminal else title)
+            self.line(click.style(title, bold=True) if sys.stdout.isatty() else title)
             self.line("")
         names = [column.title for column in columns]
-        for line in table_lines(names, [[cell(row[column.key]) for column in columns] for row in rows], width):
+        for line in table_lines(
+            names, [[cell(row[column.key]) for column in columns] for row in rows], terminal_width()
+        ):
             self.line(line)
 
     def _yaml(self, value: Any) -> None:

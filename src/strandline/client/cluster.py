@@ -24,7 +24,6 @@ from strandline.client.settings import ClientSettings
 from strandline.client.view import NO_LEADER, ClusterView, TopicView, view_of
 from strandline.model.error_codes import ErrorCode
 from strandline.wire.layout import Message
-from strandline.wire.messages.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
 from strandline.wire.messages.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponse
 
 R = TypeVar("R", bound=Message)
@@ -230,6 +229,8 @@ class Cluster:
             await self.refresh(())
 
     async def _find_coordinator(self, group_id: str) -> int:
+        from strandline.wire.messages.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
+
         request = FindCoordinatorRequest(key=group_id, key_type=GROUP_KEY, coordinator_keys=[group_id])
         response = await (await self.any_broker()).ask(request, FindCoordinatorResponse)
         found = response.coordinators[0] if response.coordinators else response
