@@ -10,6 +10,7 @@ import click
 from strandline.cli.client_options import ClientCommand, changed, was_given
 from strandline.cli.consuming import Printer, consume_as_group, consume_partitions
 from strandline.cli.offset_language import Anchor, BadOffset, OffsetRange, Point, parse_offsets
+from strandline.cli.partition_list import PartitionList
 from strandline.cli.record_format import BadFormat, Shown, compile_format, unescape
 from strandline.cli.record_json import format_record
 from strandline.cli.running import run_until_interrupted
@@ -19,22 +20,6 @@ from strandline.client.settings import ClientSettings
 
 NULL = b"NULL"
 RESETS = {Anchor.START: "earliest", Anchor.END: "latest"}
-
-
-class PartitionList(click.ParamType[tuple[int, ...]]):
-    """`0,2,5`."""
-
-    name = "N,N"
-
-    def convert(
-        self, value: str | tuple[int, ...], param: click.Parameter | None, ctx: click.Context | None
-    ) -> tuple[int, ...]:
-        if isinstance(value, tuple):
-            return value
-        parts = value.split(",")
-        if not all(part.isascii() and part.isdigit() and len(part) < 10 for part in parts):
-            self.fail(f"{value!r} is not a list of partitions: write 0 or 0,2,5", param, ctx)
-        return tuple(map(int, parts))
 
 
 @click.command(

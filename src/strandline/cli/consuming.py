@@ -103,7 +103,7 @@ async def choose_partitions(
 ) -> list[TopicPartition]:
     views = await cluster.topics(topics)
     chosen = []
-    for name in topics:
+    for name in dict.fromkeys(topics):
         there = views[name].partitions
         for index in there if partitions is None else partitions:
             if index not in there:

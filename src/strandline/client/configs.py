@@ -84,13 +84,25 @@ class Change(NamedTuple):
 async def describe_configs(
     cluster: Cluster, resource: Resource, names: Sequence[str] | None = None, *, documentation: bool = False
 ) -> list[Config]:
+    return (await describe_many_configs(cluster, [resource], names, documentation=documentation))[resource]
+
+
+async def describe_many_configs(
+    cluster: Cluster, resources: Sequence[Resource], names: Sequence[str] | None = None, *, documentation: bool = False
+) -> dict[Resource, list[Config]]:
+    """Of several topics, or of one broker."""
     keys = None if names is None else list(names)
-    request = DescribeConfigsRequest([DescribeConfigsResource(resource.kind, resource.name, keys)], True, documentation)
-    response = await _ask(cluster, resource, request, DescribeConfigsResponse)
-    (result,) = response.results
-    if result.error_code:
-        raise BrokerRefused(result.error_code, str(resource), result.error_message)
-    return sorted(_configs(result))
+    request = DescribeConfigsRequest(
+        [DescribeConfigsResource(resource.kind, resource.name, keys) for resource in resources], True, documentation
+    )
+    response = await _ask(cluster, resources[0], request, DescribeConfigsResponse)
+    found = {}
+    for result in response.results:
+        resource = Resource(ResourceType(result.resource_type), result.resource_name)
+        if result.error_code:
+            raise BrokerRefused(result.error_code, str(resource), result.error_message)
+        found[resource] = sorted(_configs(result))
+    return found
 
 
 def _configs(result: DescribeConfigsResult) -> list[Config]:

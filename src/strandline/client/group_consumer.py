@@ -22,7 +22,7 @@ from strandline.client.failures import BrokerRefused, ClientError
 from strandline.client.fetched import FetchedPartition
 from strandline.client.fetching import Fetcher
 from strandline.client.group_member import REJOIN, GroupMember
-from strandline.client.group_offsets import commit_offsets, committed_offsets
+from strandline.client.group_offsets import Committed, commit_offsets, committed_offsets
 from strandline.client.offsets import EARLIEST, LATEST, offsets_at
 from strandline.model.partitions import TopicPartition
 
@@ -116,16 +116,16 @@ class GroupConsumer:
         await self.commit()
         self._fetcher.stop()
         share = await self.member.join()
-        positions = await self._positions(share)
-        self._committed = dict(positions)
-        self._processed = {}
+        committed = await committed_offsets(self.cluster, self.group_id, share) if share else {}
+        positions = await self._positions(share, committed)
+        self._committed = {partition: each.offset for partition, each in committed.items()}
+        self._processed = dict(positions)  # where the group was nowhere, that it begins here will be committed
         self._fetcher.assign(positions)
 
-    async def _positions(self, share: list[TopicPartition]) -> dict[TopicPartition, int]:
+    async def _positions(
+        self, share: list[TopicPartition], committed: dict[TopicPartition, Committed]
+    ) -> dict[TopicPartition, int]:
         """Where the group was; where it never was, as `auto.offset.reset` says."""
-        if not share:
-            return {}
-        committed = await committed_offsets(self.cluster, self.group_id, share)
         fresh = [partition for partition in share if partition not in committed]
         if fresh and self.settings.auto_offset_reset == "none":
             raise ClientError(

@@ -37,13 +37,21 @@ class FoundOffset(NamedTuple):
 
 
 async def list_offsets(
+    cluster: Cluster, wanted: Mapping[TopicPartition, int], *, isolation_level: int = READ_UNCOMMITTED
+) -> dict[TopicPartition, FoundOffset]:
+    """By a time in milliseconds, or one of LATEST, EARLIEST and MAX_TIMESTAMP; or the first error."""
+    return values_of(await try_list_offsets(cluster, wanted, isolation_level=isolation_level))
+
+
+async def try_list_offsets(
     cluster: Cluster,
     wanted: Mapping[TopicPartition, int],
     *,
     isolation_level: int = READ_UNCOMMITTED,
     replica_id: int = CONSUMER,
-) -> dict[TopicPartition, FoundOffset]:
-    """By a time in milliseconds, or one of LATEST, EARLIEST and MAX_TIMESTAMP."""
+    timeout_ms: int | None = None,
+) -> Outcomes[FoundOffset]:
+    """The same, with an outcome for each partition."""
 
     async def ask(connection: Connection, partitions: list[TopicPartition]) -> Outcomes[FoundOffset]:
         topics = [
@@ -66,7 +74,7 @@ async def list_offsets(
                 )
         return outcomes
 
-    return values_of(await ask_leaders(cluster, wanted, ask))
+    return await ask_leaders(cluster, wanted, ask, timeout_ms)
 
 
 async def offsets_at(
