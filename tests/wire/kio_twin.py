@@ -16,7 +16,7 @@ from typing import Any
 from kio.index import load_request_schema, load_response_schema
 from kio.schema.errors import ErrorCode as KioErrorCode
 from kio.serial import entity_writer
-from kio.serial._introspect import EntityField, EntityTupleField, classify_field
+from kio.serial._introspect import EntityField, EntityTupleField, classify_field, is_optional
 
 from strandline.wire.codec import request_class, response_class
 from strandline.wire.layout import Message, WireType
@@ -74,6 +74,8 @@ def field_to_kio(value: Any, entry: Any) -> Any:
         return to_kio(ours, shape.type_)
     if shape.is_array:
         return tuple(scalar_to_kio(element, kafka_type) for element in ours)
+    if kafka_type == "datetime_i64" and ours == -1 and is_optional(entry):
+        return None
     return scalar_to_kio(ours, kafka_type)
 
 
@@ -83,7 +85,7 @@ def scalar_to_kio(value: Any, kafka_type: str) -> Any:
     if kafka_type in ("timedelta_i32", "timedelta_i64"):
         return datetime.timedelta(milliseconds=value)
     if kafka_type == "datetime_i64":
-        return None if value == -1 else EPOCH + datetime.timedelta(milliseconds=value)
+        return EPOCH + datetime.timedelta(milliseconds=value)
     if kafka_type == "uuid":
         return None if value == bytes(16) else uuid.UUID(bytes=value)
     return bytes(value) if kafka_type == "records" else value

@@ -65,6 +65,12 @@ class Pending:
 Reply = bytes | list[Part] | Pending | Close | None
 
 
+class Lane(Protocol):
+    """How a handler knows the next request of a connection by its likeness to the last."""
+
+    def take(self, frame: memoryview, connection: Connection) -> Pending | None: ...
+
+
 class RequestHandler(Protocol):
     def handle(self, frame: memoryview, connection: Connection) -> Reply:
         """The frame is good until `settle` has run. Raises ProtocolError for bytes that cannot be answered."""
@@ -76,7 +82,7 @@ class RequestHandler(Protocol):
 class Connection:
     __slots__ = (
         "_cutter", "_ended", "_handler", "_has_deferred", "_held", "_held_bytes", "_is_settling", "_output",
-        "_output_bytes", "_pending", "_when_answered", "complaint", "is_closed", "local_address", "peer_host",
+        "_output_bytes", "_pending", "_when_answered", "complaint", "is_closed", "lane", "local_address", "peer_host",
         "requests", "response_bytes_max",
     )  # fmt: skip
 
@@ -92,6 +98,7 @@ class Connection:
     ) -> None:
         self.peer_host = peer_host
         self.local_address = local_address  # by which the peer reached us
+        self.lane: Lane | None = None
         self.is_closed = False  # nobody will see an answer any more
         self.complaint = ""  # what was wrong with the bytes
         self.requests = 0
@@ -110,9 +117,17 @@ class Connection:
 
     def receive(self, received: memoryview) -> list[Part]:
         """Handle all whole frames in these bytes; what to send now. The bytes may be overwritten afterwards."""
+        # While all requests look like the last one, they go their short way from here.
+        lane = None if self._pending or self._held or self._ended else self.lane
         try:
             for frame in self._cutter.cut(received):
-                self._take(frame)
+                if lane is not None and (taken := lane.take(frame, self)) is not None:
+                    self.requests += 1
+                    self._pending.append(taken)
+                    self._has_deferred = True
+                else:
+                    lane = None
+                    self._take(frame)
         except ProtocolError as error:
             self._end(str(error))
         return self._settled()
@@ -126,7 +141,9 @@ class Connection:
         if frame is None:
             return []
         self._take(frame)
-        return self._settled()
+        output = self._settled()
+        self._cutter.reuse(frame)
+        return output
 
     def proceed(self) -> list[Part]:
         """What to send after an answer came, or after all was sent and held requests may go on."""
@@ -239,7 +256,8 @@ class Connection:
             self._end("", drop_held=True)
         self._is_settling = False
         for pending in self._pending:
-            pending.park()
+            if pending.parts is None:
+                pending.park()
 
     def _emit_answered(self) -> None:
         pending = self._pending

@@ -24,7 +24,7 @@ from enum import Enum
 from strandline.broker.connection import CLOSE, Close, Connection, Part, Pending, Reply
 from strandline.model.failures import ProtocolError
 from strandline.wire.header import RequestHeader, decode_request_header, frame_response
-from strandline.wire.versions import SERVED, ApiKey
+from strandline.wire.versions import SPOKEN, ApiKey
 
 logger = logging.getLogger(__name__)
 
@@ -42,15 +42,16 @@ Body = bytes | tuple[list[Part], int]
 
 
 class Request(Pending):
-    __slots__ = ("body", "header")
+    __slots__ = ("body", "frame", "header")
 
-    def __init__(self, connection: Connection, header: RequestHeader, body: memoryview) -> None:
+    def __init__(self, connection: Connection, header: RequestHeader, frame: memoryview) -> None:
         self.connection = connection
         self.holds_up = True
         self.parts = None
         self.when_abandoned = None
         self.header = header
-        self.body = body
+        self.frame = frame
+        self.body = frame[header.body_position :]
 
     @property
     def api_version(self) -> int:
@@ -62,7 +63,7 @@ class Request(Pending):
 
     def park(self) -> None:
         self.holds_up = True
-        self.body = memoryview(b"")  # of a large request it would keep the whole frame
+        self.frame = self.body = memoryview(b"")  # of a large request it would keep the whole frame
 
     def answer(self, body: Body) -> None:
         """For a request that was parked or deferred. Nobody hears it if the peer has gone."""
@@ -89,11 +90,14 @@ class Dispatch:
         self.failures = 0  # exceptions that nobody foresaw
 
     def handle(self, frame: memoryview, connection: Connection) -> Reply:
+        lane = connection.lane
+        if lane is not None and (taken := lane.take(frame, connection)) is not None:
+            return taken
         header = decode_request_header(frame)
         handler = self._handlers.get(header.api_key)
         if handler is None:
-            raise ProtocolError(f"{SERVED[header.api_key].name} is not served by this broker")
-        request = Request(connection, header, frame[header.body_position :])
+            raise ProtocolError(f"{SPOKEN[header.api_key].name} is not served by this broker")
+        request = Request(connection, header, frame)
         try:
             answer = handler(request)
             if type(answer) is bytes:
@@ -102,7 +106,7 @@ class Dispatch:
         except ProtocolError:
             raise
         except Exception:
-            return self._failed(f"{SERVED[header.api_key].name} version {header.api_version}")
+            return self._failed(f"{SPOKEN[header.api_key].name} version {header.api_version}")
 
     def settle(self) -> bool:
         try:

@@ -4,7 +4,7 @@
         |  consumers read up to here (read_committed)  |  ... up to here     |
 
 Everything below the high watermark is on every in-sync replica. A partition with one replica has committed what it
-has appended.
+has appended, unless `flush.messages` says how much of it may be missing on the disk: then the rest waits for a flush.
 
 Whoever waits (a long poll, acks=all, the group coordinator) is a watcher: told when the high watermark moves, or when
 the partition stops being what it was. A watcher takes a note and acts later, never inside the call.
@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
+from strandline.broker.cluster_image import INTERNAL_TOPICS
 from strandline.log.filesystem import Buffer
 from strandline.log.log import Log
 from strandline.log.log_slice import LogSlice
@@ -29,10 +30,17 @@ class Watcher(Protocol):
     def partition_moved(self, partition: Partition) -> None: ...
 
 
+class LeadershipListener(Protocol):
+    """Whoever has work to do for the partitions that this broker leads."""
+
+    def became_leader(self, partition: Partition) -> None: ...
+    def resigned(self, partition: Partition) -> None: ...
+
+
 class Partition:
     __slots__ = (
-        "_watchers", "broker_id", "high_watermark", "isr", "leader_epoch", "leader_id", "log", "min_insync_replicas",
-        "name", "replicas", "topic_id",
+        "_watchers", "broker_id", "high_watermark", "is_internal", "isr", "leader_epoch", "leader_id", "log",
+        "min_insync_replicas", "name", "replicas", "topic_id",
     )  # fmt: skip
 
     def __init__(self, name: TopicPartition, topic_id: bytes, log: Log, broker_id: int) -> None:
@@ -40,6 +48,7 @@ class Partition:
         self.topic_id = topic_id
         self.log = log
         self.broker_id = broker_id
+        self.is_internal = name.topic in INTERNAL_TOPICS  # written by coordinators, never by a client
         self.leader_id = NO_LEADER
         self.leader_epoch = -1
         self.replicas: tuple[int, ...] = ()
@@ -89,12 +98,21 @@ class Partition:
                 f"{self.name} has {len(self.isr)} replicas in sync, min.insync.replicas is {self.min_insync_replicas}",
             )
 
+    def was_flushed(self) -> None:
+        """The recovery point of the log has moved."""
+        self._advance()
+
+    def has_failed(self) -> None:
+        """The log takes and gives nothing any more: whoever waits for it waits in vain."""
+        self._tell_watchers()
+
     def _advance(self) -> None:
         """The high watermark of the only replica is the end of its log."""
-        log_end_offset = self.log.log_end_offset
-        if log_end_offset > self.high_watermark:
-            self.high_watermark = log_end_offset
-            self.log.producers.high_watermark_moved(log_end_offset)
+        log = self.log
+        committed = min(log.log_end_offset, log.recovery_point + log.settings.flush_messages - 1)
+        if committed > self.high_watermark:
+            self.high_watermark = committed
+            log.producers.high_watermark_moved(committed)
             if self._watchers:
                 self._tell_watchers()
 
@@ -127,6 +145,10 @@ class Partition:
 
     def unwatch(self, watcher: Watcher) -> None:
         self._watchers.discard(watcher)
+
+    @property
+    def watcher_count(self) -> int:
+        return len(self._watchers)
 
     def _tell_watchers(self) -> None:
         for watcher in tuple(self._watchers):

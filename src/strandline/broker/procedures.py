@@ -11,9 +11,11 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Coroutine
+from concurrent.futures import Future
 from typing import Any, TypeVar
 
 from strandline.broker.dispatch import Body, Handler, Instead, Request
+from strandline.broker.host import Host
 from strandline.metadata.answer import Answer
 
 logger = logging.getLogger(__name__)
@@ -32,6 +34,13 @@ def begin(procedure: Procedure[None]) -> None:
         logger.exception("%s failed", procedure)
         return
     answer.then(lambda _: begin(procedure))
+
+
+def in_thread(host: Host, work: Callable[[], Value]) -> Answer[Future[Value]]:
+    """What blocks, in the midst of a procedure: `(await in_thread(host, work)).result()`."""
+    answer: Answer[Future[Value]] = Answer()
+    host.run_in_thread(work, answer.deliver)
+    return answer
 
 
 def by_procedure(procedure: Callable[[Request], Procedure[Body]]) -> Handler:

@@ -31,6 +31,7 @@ OPEN_FILES = 2**16
 @click.option("--host", help="Address to listen on; 0.0.0.0 is every one of this machine.  [default: localhost]")
 @click.option("--port", type=click.IntRange(0, 65535), help="Port to listen on; 0 takes a free one.  [default: 9092]")
 @click.option("--set", "assignments", multiple=True, metavar="KEY=VALUE", help="A setting by Kafka's name; repeatable.")
+@click.option("--until-stdin-closes", is_flag=True, help="Stop with the process that holds the other end of its input.")
 @click.option("-v", "--verbose", is_flag=True, help="Say more about what goes on.")
 def serve(
     config_path: str | None,
@@ -38,6 +39,7 @@ def serve(
     host: str | None,
     port: int | None,
     assignments: tuple[str, ...],
+    until_stdin_closes: bool,
     verbose: bool,
 ) -> None:
     """Start a broker and serve until it is stopped.
@@ -49,7 +51,7 @@ def serve(
     )
     try:
         properties = gather_properties(config_path, data, host, port, assignments)
-        asyncio.run(_serve(properties))
+        asyncio.run(_serve(properties, until_stdin_closes=until_stdin_closes))
     except (BadSetting, DirectoryInUse, StoreInUse, ForeignDirectory, StorageFailed, CorruptData) as error:
         fail(str(error))
     except OSError as error:
@@ -80,18 +82,29 @@ def gather_properties(
     return properties
 
 
-async def _serve(properties: dict[str, str]) -> None:
+async def _serve(properties: dict[str, str], *, until_stdin_closes: bool) -> None:
     stopping = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stopping.set)
+    if until_stdin_closes:
+        loop.add_reader(sys.stdin, _stop_at_end_of_input, stopping)
     _raise_open_files()
     broker = Broker(properties)
+    broker.when_failed = stopping.set
     await broker.start()
     click.echo(ready_line(broker))
     sys.stdout.flush()
     await stopping.wait()
     await broker.stop()
+    if broker.failure is not None:
+        raise StorageFailed(broker.failure)
+
+
+def _stop_at_end_of_input(stopping: asyncio.Event) -> None:
+    if not os.read(sys.stdin.fileno(), 4096):
+        asyncio.get_running_loop().remove_reader(sys.stdin)
+        stopping.set()
 
 
 def ready_line(broker: Broker) -> str:

@@ -290,6 +290,11 @@ def replace_durably(filesystem: FileSystem, path: str, data: Buffer) -> None:
 
 def replace(filesystem: FileSystem, path: str, data: Buffer, *, sync: bool = False) -> None:
     """Rewrite a small file so that a reader sees the old bytes or the new. What a crash leaves is another matter."""
+    filesystem.rename(write_aside(filesystem, path, data, sync=sync), path)
+
+
+def write_aside(filesystem: FileSystem, path: str, data: Buffer, *, sync: bool = False) -> str:
+    """The first half of a rewrite; gives the name to rename."""
     aside = path + ".tmp"
     file = filesystem.open(aside, create=True)
     try:
@@ -299,4 +304,12 @@ def replace(filesystem: FileSystem, path: str, data: Buffer, *, sync: bool = Fal
             file.sync()
     finally:
         file.close()
-    filesystem.rename(aside, path)
+    return aside
+
+
+def sync_path(filesystem: FileSystem, path: str) -> None:
+    file = filesystem.open(path)
+    try:
+        file.sync()
+    finally:
+        file.close()

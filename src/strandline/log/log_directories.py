@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from uuid import UUID
 
@@ -11,6 +11,7 @@ from strandline.log.log import Log
 from strandline.log.log_directory import LogDirectory, Progress, SettingsOf
 from strandline.model.failures import StorageFailed
 from strandline.model.partitions import TopicPartition
+from strandline.model.settings import DAY_MS
 
 
 class LogDirectories:
@@ -28,12 +29,20 @@ class LogDirectories:
         *,
         now_ms: int,
         progress: Progress | None = None,
+        producer_id_expiration_ms: int = DAY_MS,
     ) -> LogDirectories:
         """Directories that fail are kept as offline ones; with none left there is nothing to serve."""
         opened: list[LogDirectory] = []
         try:
             for path in paths:
-                directory = LogDirectory.open(filesystem, path, settings_of, now_ms=now_ms, progress=progress)
+                directory = LogDirectory.open(
+                    filesystem,
+                    path,
+                    settings_of,
+                    now_ms=now_ms,
+                    progress=progress,
+                    producer_id_expiration_ms=producer_id_expiration_ms,
+                )
                 opened.append(directory)
         except BaseException:
             for directory in opened:
@@ -47,6 +56,10 @@ class LogDirectories:
     def online(self) -> list[LogDirectory]:
         return [directory for directory in self.directories if directory.is_usable()]
 
+    def may_be_offline(self, partition: TopicPartition) -> bool:
+        """It is not among those that can be read. To create it anew elsewhere would hide what it holds."""
+        return self.directory_of(partition) is None and len(self.online()) < len(self.directories)
+
     def directory_of(self, partition: TopicPartition) -> LogDirectory | None:
         return next((each for each in self.directories if partition in each.logs), None)
 
@@ -56,11 +69,20 @@ class LogDirectories:
 
     def create(self, partition: TopicPartition, *, now_ms: int, topic_id: UUID | None = None) -> Log:
         """In the directory with the fewest partitions, as Kafka places them."""
-        online = self.online()
-        if not online:
+        (directory,) = self.place([partition])
+        return directory.create(partition, now_ms=now_ms, topic_id=topic_id)
+
+    def place(self, partitions: Iterable[TopicPartition]) -> dict[LogDirectory, list[TopicPartition]]:
+        """Where new partitions belong: each in the directory with the fewest, these counted in."""
+        counts = {directory: len(directory.logs) for directory in self.online()}
+        if not counts:
             raise StorageFailed("every log directory is offline")
-        emptiest = min(online, key=lambda directory: len(directory.logs))
-        return emptiest.create(partition, now_ms=now_ms, topic_id=topic_id)
+        placed: dict[LogDirectory, list[TopicPartition]] = {}
+        for partition in partitions:
+            emptiest = min(counts, key=counts.__getitem__)
+            counts[emptiest] += 1
+            placed.setdefault(emptiest, []).append(partition)
+        return placed
 
     def close(self, *, now_ms: int) -> None:
         """Each on its own: a directory that fails on the way out must not cost the others their clean stop."""

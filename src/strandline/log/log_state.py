@@ -75,10 +75,12 @@ class LogState:
         self.last_flush_ms = now_ms
         self.failure: OSError | None = None
         self.is_closed = False
-        # What the log directory wants to hear of: to write its checkpoints, and to go offline as a whole.
+        # What the log directory wants to hear of: to write its checkpoints, to go offline as a whole, and to have
+        # everything below an offset flushed, soon and not inside the call.
         self.offsets_lowered: Callable[[], None] = lambda: None
         self.has_failed: Callable[[OSError], object] = lambda _: None
-        self._latest_epoch = -1 if epochs.latest_epoch is None else epochs.latest_epoch
+        self._saved_epoch = -1 if epochs.latest_epoch is None else epochs.latest_epoch
+        self.flush_wanted: Callable[[int], object] = lambda _: None
         self._has_new_names = has_new_names  # whether the folder has names that are not synced
         self._unflushed_paths: list[str] = []  # small files of segments that may all lie below the recovery point
         self._running_flushes: list[FlushWork] = []
@@ -98,16 +100,18 @@ class LogState:
     # Leader epochs.
 
     def assign_epoch(self, leader_epoch: int, start_offset: int) -> None:
-        """Record where a leader epoch begins; also without a record, when a leader is elected (KAFKA-7415)."""
-        if self.epochs.assign(leader_epoch, start_offset):
-            self.save_epochs()
-        self._latest_epoch = max(self._latest_epoch, leader_epoch)
+        """Record where a leader epoch begins; also without a record, when a leader is elected (KAFKA-7415).
+
+        Its first record brings it to the disk, before itself. Until then it need not be there: whoever opens the log
+        again does not believe in an epoch that has no records.
+        """
+        self.epochs.assign(leader_epoch, start_offset)
 
     def save_epochs(self) -> None:
         path = f"{self.directory}/{names.LEADER_EPOCH_CHECKPOINT}"
         with self._fence:
             checkpoints.write_leader_epochs(self.filesystem, path, self.epochs.entries())
-        self._latest_epoch = -1 if self.epochs.latest_epoch is None else self.epochs.latest_epoch
+        self._saved_epoch = -1 if self.epochs.latest_epoch is None else self.epochs.latest_epoch
 
     # Failure.
 

@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from strandline.log import checkpoints, names, replay
-from strandline.log.filesystem import FileSystem
+from strandline.log.filesystem import FileSystem, replace
 from strandline.log.leader_epochs import LeaderEpochs
 from strandline.log.leftovers import resolve_leftovers
 from strandline.log.log import Log
@@ -263,8 +263,10 @@ class _Opening:
         self.epochs.truncate_from_start(self.log_start_offset)
         self.epochs.truncate_from_end(log_end_offset)
         path = f"{self.directory}/{names.LEADER_EPOCH_CHECKPOINT}"
-        if self.has_unsaved_epochs or self.epochs.entries() != before or not self.filesystem.exists(path):
+        if self.has_unsaved_epochs or self.epochs.entries() != before:
             checkpoints.write_leader_epochs(self.filesystem, path, self.epochs.entries())
+        elif not self.filesystem.exists(path):
+            replace(self.filesystem, path, checkpoints.encode_leader_epochs(()))  # there is nothing to lose yet
 
     def settle_producers(self, log_end_offset: int) -> None:
         self.snapshots.remove_above(log_end_offset)

@@ -32,7 +32,7 @@ from strandline.wire.primitives import (
     read_tags,
 )
 from strandline.wire.scalars import reader_of, writer_of
-from strandline.wire.versions import SERVED, is_flexible
+from strandline.wire.versions import SPOKEN, is_flexible
 
 M = TypeVar("M", bound=Message)
 Reader = Callable[[Buffer, int], tuple[Any, int]]
@@ -86,7 +86,7 @@ def decode_response(api_key: int, version: int, body: Buffer) -> Message:
 
 def _message_class(api_key: int, kind: str) -> type[Message]:
     """Imported at first use: a command speaks a few of the APIs, not all."""
-    api = SERVED[api_key]
+    api = SPOKEN[api_key]
     module = import_module(f"strandline.wire.messages.{api.module}")
     return getattr(module, api.name + kind)  # type: ignore[no-any-return]
 

@@ -13,6 +13,7 @@ from strandline.broker.dispatch import Instead, Request
 from strandline.broker.host import Host
 from strandline.broker.partition import Partition
 from strandline.broker.partitions import NO_PARTITIONS, Partitions, TopicPartitions
+from strandline.broker.produce_lane import ALL_IN_SYNC, LaneRequest, lane_of
 from strandline.log.log_writer import Appended
 from strandline.model.failures import ErrorCode, Refused, StorageFailed
 from strandline.records.batch import ATTRIBUTES_POSITION, CODEC_MASK, HEAD_BYTES, MAGIC_POSITION, MAGIC_V2
@@ -28,7 +29,6 @@ from strandline.wire.messages.produce import (
 from strandline.wire.primitives import Buffer
 from strandline.wire.produce import decode_produce_request, encode_produce_response
 
-ALL_IN_SYNC = -1
 NO_ACKS = 0
 LEADER_ONLY = 1
 TOPIC_IDS_FROM = 13
@@ -40,12 +40,15 @@ class Produced:
 
     __slots__ = ("acks", "places", "request", "response", "timeout_ms")
 
-    def __init__(self, request: Request, acks: int, timeout_ms: int) -> None:
+    def __init__(self, request: Request | LaneRequest, acks: int, timeout_ms: int) -> None:
         self.request = request
         self.acks = acks
         self.timeout_ms = timeout_ms
         self.response = ProduceResponse()
         self.places: list[tuple[Partition, PartitionProduceResponse, int]] = []  # with the offset to be committed
+
+
+Place = tuple[Produced, PartitionProduceResponse]  # where the outcome of an append goes
 
 
 class ProduceHandler:
@@ -56,7 +59,7 @@ class ProduceHandler:
         self._host = host
         self._produced: list[Produced] = []
         self._batches: dict[Partition, list[Buffer]] = {}
-        self._answers: dict[Partition, list[tuple[Produced, PartitionProduceResponse]]] = {}
+        self._answers: dict[Partition, list[Place | LaneRequest]] = {}
 
     def __call__(self, request: Request) -> Instead:
         asked = decode_produce_request(request.api_version, request.body)
@@ -70,7 +73,18 @@ class ProduceHandler:
                 answer.partition_responses.append(result)
                 self._collect(produced, asked, of_topic, data, result)
         self._produced.append(produced)
+        self._open_lane(request, asked)
         return Instead.DEFERRED
+
+    def _open_lane(self, request: Request, asked: ProduceRequest) -> None:
+        """If the next request of the connection looks like this one, it will be known by that."""
+        if asked.acks == NO_ACKS or len(asked.topic_data) != 1 or len(asked.topic_data[0].partition_data) != 1:
+            return
+        topic = asked.topic_data[0]
+        partition = self._topic(request.api_version, topic).get(topic.partition_data[0].index)
+        if partition is not None and not partition.is_internal:
+            frame = request.frame
+            request.connection.lane = lane_of(frame, asked, request.api_version, partition, self._add)
 
     def _topic(self, version: int, topic: TopicProduceData) -> TopicPartitions:
         if version >= TOPIC_IDS_FROM:
@@ -96,15 +110,21 @@ class ProduceHandler:
         except Refused as refused:
             refuse(result, refused)
             return
-        if partition in self._batches:
-            self._batches[partition].append(batch)
-            self._answers[partition].append((produced, result))
-        else:
+        self._add(partition, batch, (produced, result))
+
+    def _add(self, partition: Partition, batch: Buffer, place: Place | LaneRequest) -> None:
+        batches = self._batches.get(partition)
+        if batches is None:
             self._batches[partition] = [batch]
-            self._answers[partition] = [(produced, result)]
+            self._answers[partition] = [place]
+        else:
+            batches.append(batch)
+            self._answers[partition].append(place)
 
     def _check(self, partition: Partition, asked: ProduceRequest, data: PartitionProduceData, version: int) -> Buffer:
         """What can be said before the log looks at the batch."""
+        if partition.is_internal:
+            raise Refused(ErrorCode.INVALID_TOPIC_EXCEPTION, f"{partition.name.topic} is not written by clients")
         if partition.leader_id != partition.broker_id:
             partition.check_leader()
         if asked.acks == ALL_IN_SYNC:
@@ -124,36 +144,50 @@ class ProduceHandler:
     # After the last request of a receive.
 
     def settle(self) -> None:
-        produced, batches, answers = self._produced, self._batches, self._answers
-        self._produced, self._batches, self._answers = [], {}, {}
+        batches, answers = self._batches, self._answers
+        self._batches, self._answers = {}, {}
         if batches:
             now_ms = self._host.now_ms()
             for partition, of_partition in batches.items():
                 self._append(partition, of_partition, answers[partition], now_ms)
-        for each in produced:
-            self._finish(each)
+        if self._produced:
+            produced, self._produced = self._produced, []
+            for each in produced:
+                self._finish(each)
 
     def _append(
         self,
         partition: Partition,
         batches: list[Buffer],
-        answers: list[tuple[Produced, PartitionProduceResponse]],
+        answers: list[Place | LaneRequest],
         now_ms: int,
     ) -> None:
         try:
             outcomes = partition.append(batches, now_ms)
         except StorageFailed as failure:
             outcomes = [Refused(ErrorCode.KAFKA_STORAGE_ERROR, str(failure))] * len(batches)
-        log_start_offset = partition.log.log_start_offset
-        for (produced, result), outcome in zip(answers, outcomes, strict=True):
-            if type(outcome) is Appended:
-                result.base_offset = outcome.base_offset
-                result.log_append_time_ms = outcome.log_append_time_ms
-                result.log_start_offset = log_start_offset
-                if produced.acks == ALL_IN_SYNC:
-                    produced.places.append((partition, result, outcome.last_offset + 1))
-            elif isinstance(outcome, Refused):
-                refuse(result, outcome)
+        for place, outcome in zip(answers, outcomes, strict=True):
+            if type(place) is LaneRequest:
+                lane = place.lane
+                if type(outcome) is Appended and (
+                    lane.acks != ALL_IN_SYNC or outcome.last_offset < partition.high_watermark
+                ):
+                    place.parts = [lane.answer(place.correlation_id, outcome.base_offset, outcome.log_append_time_ms)]
+                    continue
+                produced, result = self._general(place)
+            else:
+                assert isinstance(place, tuple)
+                produced, result = place
+            _note(produced, partition, result, outcome)
+
+    def _general(self, request: LaneRequest) -> Place:
+        """A request that came along a lane and turned out to have more to it."""
+        lane = request.lane
+        result = PartitionProduceResponse(lane.partition.name.partition, 0, -1)
+        produced = Produced(request, lane.acks, lane.timeout_ms)
+        produced.response = lane.response(result)
+        self._produced.append(produced)
+        return produced, result
 
     def _finish(self, produced: Produced) -> None:
         if produced.acks == NO_ACKS:
@@ -177,6 +211,8 @@ class WaitForCommit:
         places = self._produced.places
         if not partition.is_leader:
             self._fail(partition, ErrorCode.NOT_LEADER_OR_FOLLOWER)
+        elif partition.log.failure is not None:
+            self._fail(partition, ErrorCode.KAFKA_STORAGE_ERROR)
         if all(each.high_watermark >= offset or result.error_code for each, result, offset in places):
             self._answer()
 
@@ -196,6 +232,19 @@ class WaitForCommit:
             partition.unwatch(self)
         request = self._produced.request
         request.answer(encode_produce_response(request.api_version, self._produced.response))
+
+
+def _note(
+    produced: Produced, partition: Partition, result: PartitionProduceResponse, outcome: Appended | Refused
+) -> None:
+    if isinstance(outcome, Refused):
+        refuse(result, outcome)
+        return
+    result.base_offset = outcome.base_offset
+    result.log_append_time_ms = outcome.log_append_time_ms
+    result.log_start_offset = partition.log.log_start_offset
+    if produced.acks == ALL_IN_SYNC:
+        produced.places.append((partition, result, outcome.last_offset + 1))
 
 
 def refuse(result: PartitionProduceResponse, refused: Refused) -> None:
