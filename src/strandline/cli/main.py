@@ -84,6 +84,12 @@ CONFIG_COMMANDS = lazy_commands(
     ("unset", "Give settings their defaults again."),
     ("diff", "Show in which settings two topics or brokers differ."),
 )
+BENCH_COMMANDS = lazy_commands(
+    "bench",
+    ("produce", "Write records, and say how fast and how late."),
+    ("consume", "Read records, and say how fast."),
+    ("e2e", "Write and read one record after another, and say how long each takes."),
+)
 CLUSTER_COMMANDS = lazy_commands(
     "cluster",
     ("info", "Show the brokers, and what each leads and holds."),
@@ -105,6 +111,7 @@ topic = LazyGroup("topic", TOPIC_COMMANDS, help="Topics: to create, look at, cha
 group = LazyGroup("group", GROUP_COMMANDS, help="Consumer groups: who reads, how far, and from where on.")
 config = LazyGroup("config", CONFIG_COMMANDS, help="Settings of topics and brokers.")
 cluster = LazyGroup("cluster", CLUSTER_COMMANDS, help="The brokers, and how they are.")
+bench = LazyGroup("bench", BENCH_COMMANDS, help="How fast it is, told as Kafka's own tools do.")
 
 THIS = "strandline.cli.main"
 cli = LazyGroup(
@@ -118,6 +125,7 @@ cli = LazyGroup(
         "group": LazyCommand(THIS, "group", "Consumer groups: who reads, how far, and from where on."),
         "config": LazyCommand(THIS, "config", "Settings of topics and brokers."),
         "cluster": LazyCommand(THIS, "cluster", "The brokers, and how they are."),
+        "bench": LazyCommand(THIS, "bench", "How fast it is, told as Kafka's own tools do."),
         "log": LazyCommand(THIS, "log", "Look at logs: Strandline's or Apache Kafka's."),
     },
     help="Strandline: Apache Kafka's replicated log in Python.",

@@ -94,6 +94,9 @@ class Output:
     def object(self, values: Mapping[str, Any]) -> None:
         self.line(json.dumps(values, ensure_ascii=False))
 
+    def flush(self) -> None:
+        self._stream.flush()
+
     def note(self, text: str) -> None:
         """To stderr, after everything that was printed before it."""
         self._stream.flush()
