@@ -15,6 +15,7 @@ from collections import defaultdict
 from collections.abc import Awaitable, Callable, Collection, Iterable
 from contextlib import suppress
 from functools import partial
+from time import monotonic
 from typing import NamedTuple, Self, TypeVar
 
 from strandline.client.connection import Connection
@@ -59,6 +60,7 @@ class Cluster:
         self.settings = settings or ClientSettings()
         self.view = ClusterView()
         self._asked_at_s: dict[str, float] = {}  # of each topic in the view
+        self._max_age_s = self.settings.metadata_max_age_ms / 1000
         self._connections: dict[tuple[int, str], Connection] = {}
         self._locks: defaultdict[tuple[int, str], asyncio.Lock] = defaultdict(asyncio.Lock)
         self._coordinators: dict[str, int] = {}
@@ -135,38 +137,43 @@ class Cluster:
         if response.error_code:
             raise BrokerRefused(response.error_code, "the state of the cluster")
         found = view_of(response)
-        now_s = asyncio.get_running_loop().time()
-        self._asked_at_s.update(dict.fromkeys(found.topics, now_s))
+        self._asked_at_s.update(dict.fromkeys(found.topics, monotonic()))
         self.view = found if topics is None else found.with_topics_of(self.view)
         return self.view
 
     async def topics(self, names: Collection[str], *, fresh: bool = False) -> dict[str, TopicView]:
         """What is known of these topics; an error if one does not exist."""
+        missing = [name for name in names if fresh or self.known_topic(name) is None]
+        if missing:
+            await self._ask_for_topics(missing)
+        return {name: self.view.topics[name] for name in names}
+
+    async def _ask_for_topics(self, missing: list[str]) -> None:
         patience = Patience(self.settings)
         creation = Patience(self.settings, self.settings.topic_metadata_propagation_max_ms)
-        missing = [name for name in names if fresh or not self._is_fresh(name)]
-        while missing:
+        while True:
             try:
                 await self.refresh(missing)
                 for name in missing:
                     self._check_topic(name)
-                missing = []
+                return
             except NoTopic as error:
                 if not self.settings.allow_auto_create_topics:
                     raise
                 await creation.pause(error)
             except ClientError as error:
                 await patience.pause(error)
-        return {name: self.view.topics[name] for name in names}
+
+    def known_topic(self, name: str) -> TopicView | None:
+        """What is known of a topic without asking, if that is not too old; for those who ask for every record."""
+        asked_at_s = self._asked_at_s.get(name)
+        if asked_at_s is None or monotonic() - asked_at_s >= self._max_age_s:
+            return None
+        return self.view.topics[name]
 
     def distrust(self, topic: str) -> None:
         """An answer showed that the view of this topic is wrong."""
         self._asked_at_s.pop(topic, None)
-
-    def _is_fresh(self, topic: str) -> bool:
-        asked_at_s = self._asked_at_s.get(topic)
-        now_s = asyncio.get_running_loop().time()
-        return asked_at_s is not None and now_s - asked_at_s < self.settings.metadata_max_age_ms / 1000
 
     def _check_topic(self, name: str) -> None:
         view = self.view.topics.get(name)
