@@ -92,15 +92,14 @@ async def measure(cluster: Cluster, topic: str, count_max: int | None, *, raw: b
     start_s, begin = time.time(), time.perf_counter()
     partitions = await choose_partitions(cluster, [topic], None)
     starts, ends = await resolve(cluster, partitions, OffsetRange(START).until_present_end(), lambda _: None)
-    fetcher = Fetcher(cluster, starts, ends)
     prepared_s = time.perf_counter() - begin
     record_count = size_bytes = 0
-    while fetcher.positions and (count_max is None or record_count < count_max):
-        for fetched in await fetcher.poll():
-            records, read_bytes = _count_raw(fetched) if raw else _count(fetched)
-            record_count += records
-            size_bytes += read_bytes
-    fetcher.stop()
+    with Fetcher(cluster, starts, ends) as fetcher:
+        while fetcher.positions and (count_max is None or record_count < count_max):
+            for fetched in await fetcher.poll():
+                records, read_bytes = _count_raw(fetched) if raw else _count(fetched)
+                record_count += records
+                size_bytes += read_bytes
     return Consumed(record_count, size_bytes, start_s, start_s + time.perf_counter() - begin, prepared_s)
 
 

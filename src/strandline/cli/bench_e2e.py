@@ -69,19 +69,19 @@ async def measure(
     latencies_ms = []
     payloads = Payloads(record_bytes)
     await cluster.topics([partition.topic])
-    fetcher = Fetcher(cluster, await offsets_at(cluster, [partition], LATEST))
-    await fetcher.poll(timeout_ms=0)  # so that a fetch waits at the broker
+    begins = await offsets_at(cluster, [partition], LATEST)
     async with Producer(cluster) as producer:
-        for number in range(record_count):
-            value = payloads.make(number)
-            begin = time.perf_counter()
-            await producer.send(partition.topic, value, partition=partition.partition)
-            await _read_back(fetcher, value, begin)
-            latencies_ms.append((time.perf_counter() - begin) * 1000)
-            if number % TELL_EVERY == 0 and not output.is_json:
-                output.line(f"{number}\t{latencies_ms[-1]}")
-                output.flush()
-    fetcher.stop()
+        with Fetcher(cluster, begins) as fetcher:
+            await fetcher.poll(timeout_ms=0)  # so that a fetch waits at the broker
+            for number in range(record_count):
+                value = payloads.make(number)
+                begin = time.perf_counter()
+                await producer.send(partition.topic, value, partition=partition.partition)
+                await _read_back(fetcher, value, begin)
+                latencies_ms.append((time.perf_counter() - begin) * 1000)
+                if number % TELL_EVERY == 0 and not output.is_json:
+                    output.line(f"{number}\t{latencies_ms[-1]}")
+                    output.flush()
     return latencies_ms
 
 

@@ -64,16 +64,14 @@ async def consume_partitions(
 ) -> None:
     chosen = await choose_partitions(cluster, topics, partitions)
     starts, ends = await resolve(cluster, chosen, wanted, printer.note)
-    fetcher = Fetcher(cluster, starts, ends)
     total = sum(max(0, ends[each] - starts[each]) for each in chosen) if ends is not None else 0
-    with counting("reading", total) as advance:
+    with Fetcher(cluster, starts, ends) as fetcher, counting("reading", total) as advance:
         while fetcher.positions and not printer.is_done:
             for fetched in await fetcher.poll():
                 before = printer.count
                 printer.print(fetched)
                 advance(printer.count - before)
             printer.flush()
-    fetcher.stop()
 
 
 async def consume_as_group(

@@ -17,22 +17,24 @@ async def input_chunks() -> AsyncIterator[bytes]:
     except (OSError, io.UnsupportedOperation):  # not a stream of the operating system
         yield sys.stdin.buffer.read()
         return
+    while True:
+        await _readable(descriptor)
+        chunk = os.read(descriptor, CHUNK_BYTES)
+        if not chunk:
+            return
+        yield chunk
+
+
+async def _readable(descriptor: int) -> None:
+    """Each time anew: a wake-up left over from before would let the next read block everything."""
     loop = asyncio.get_running_loop()
     readable = asyncio.Event()
     try:
         loop.add_reader(descriptor, readable.set)
-    except PermissionError:  # a file is always readable, and the kernel says so in this way
-        while chunk := os.read(descriptor, CHUNK_BYTES):
-            yield chunk
-        return
+    except PermissionError:
+        return  # a file is always readable, and the kernel says so in this way
     try:
-        while True:
-            await readable.wait()
-            readable.clear()
-            chunk = os.read(descriptor, CHUNK_BYTES)
-            if not chunk:
-                return
-            yield chunk
+        await readable.wait()
     finally:
         loop.remove_reader(descriptor)
 

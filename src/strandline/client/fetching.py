@@ -1,9 +1,9 @@
 """Reading partitions: one fetch under way at each leader, the next one asked for while the caller reads the last.
 
-    fetcher = Fetcher(cluster, positions)
-    while fetcher.positions:
-        for fetched in await fetcher.poll():
-            for record in fetched.read(): ...
+    with Fetcher(cluster, positions) as fetcher:
+        while fetcher.positions:
+            for fetched in await fetcher.poll():
+                for record in fetched.read(): ...
 
 Positions move past everything a fetch brought, seen or not: markers and aborted records too. With `ends` given, a
 partition leaves when it has been read up to its end. Compaction can leave an end that no record reaches: there, a
@@ -15,6 +15,7 @@ from __future__ import annotations
 import asyncio
 from collections import defaultdict
 from collections.abc import Mapping
+from typing import Self
 
 from strandline.client.cluster import FETCHING, Cluster
 from strandline.client.failures import BrokerRefused, ClientError, may_pass
@@ -48,6 +49,12 @@ class Fetcher:
         self._error: ClientError | None = None  # of the last fetch, to be borne before the next
         self._next_look_s = 0.0  # for leaders of partitions that have none
         self.assign(positions)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
 
     def assign(self, positions: Mapping[TopicPartition, int]) -> None:
         """Read these from now on, and nothing else. What is under way is dropped."""
