@@ -1,14 +1,13 @@
-"""A broker as a process, for commands to talk to; and the commands, in this process or as processes of their own."""
+"""`strandline` against a broker: in this process, or as a process of its own."""
 
 from __future__ import annotations
 
+import json
 import os
-import re
 import subprocess
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from click.testing import CliRunner, Result
 
@@ -20,25 +19,9 @@ ENVIRONMENT = {
     "PYTHONPATH": str(ROOT / "src"),
 }
 WAIT_S = 30.0
-READY = re.compile(rb"strandline is ready at (\S+) ")
 
 
-@contextmanager
-def serving(data: Path, *arguments: str) -> Iterator[str]:
-    """Gives the address of a broker that lives until the end of the block."""
-    command = [sys.executable, "-m", "strandline", "serve", "--port", "0", "--data", str(data), *arguments]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, env=ENVIRONMENT) as process:
-        assert process.stdout is not None
-        try:
-            ready = READY.match(process.stdout.readline())
-            assert ready is not None
-            yield ready[1].decode()
-        finally:
-            process.terminate()
-            process.wait(WAIT_S)
-
-
-class Tool:
+class Commands:
     """`strandline` with the address of a broker."""
 
     def __init__(self, address: str) -> None:
@@ -53,6 +36,11 @@ class Tool:
             raise result.exception
         assert result.exit_code == exit_code, result.output
         return result
+
+    def rows(self, *arguments: str, exit_code: int = 0) -> list[dict[str, Any]]:
+        """What a command says in JSON."""
+        printed = self(*arguments, "--format", "json", exit_code=exit_code)
+        return [json.loads(line) for line in printed.splitlines()]
 
     def lines(self, *arguments: str, stdin: bytes = b"") -> list[str]:
         return self(*arguments, stdin=stdin).splitlines()
