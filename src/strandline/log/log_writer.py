@@ -129,7 +129,8 @@ class LogWriter(LogState):
         pending = self._pending
         if leader_epoch > self._saved_epoch:
             self._write_pending()
-            self.assign_epoch(leader_epoch, base_offset)
+            if leader_epoch >= 0:
+                self.assign_epoch(leader_epoch, base_offset)
             self.save_epochs()
         size = len(batch)
         pending.buffers.append(batch)
