@@ -155,7 +155,11 @@ def test_a_group_is_described(peer: GroupPeer, version: int) -> None:
 def test_groups_that_are_not_there(peer: GroupPeer) -> None:
     peer.stable_member("classic")
     assert described(peer, "classic").error_code == ErrorCode.GROUP_ID_NOT_FOUND
-    assert described(peer, "nowhere").error_code == ErrorCode.GROUP_ID_NOT_FOUND
+    missing = described(peer, "nowhere")
+    assert (missing.error_code, missing.error_message) == (
+        ErrorCode.GROUP_ID_NOT_FOUND,
+        "there is no consumer group nowhere",
+    )
     assert described(peer, "").error_code == ErrorCode.INVALID_GROUP_ID
 
 

@@ -15,6 +15,11 @@ from tests.broker.running_groups import RunningGroups
 from strandline.broker.cluster_image import CONSUMER_OFFSETS
 from strandline.model.coordinators import coordinator_partition
 from strandline.model.failures import ErrorCode
+from strandline.wire.messages.create_partitions import (
+    CreatePartitionsRequest,
+    CreatePartitionsResponse,
+    CreatePartitionsTopic,
+)
 from strandline.wire.messages.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
 from strandline.wire.messages.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponse
 
@@ -112,6 +117,15 @@ def test_without_the_topic_nobody_looks_after_a_group(peer: GroupPeer) -> None:
     assert peer.commit("g", {0: 1}) == [ErrorCode.NOT_COORDINATOR]
     peer.find_coordinator("g")
     assert peer.commit("g", {0: 1}) == [0]
+
+
+def test_the_topic_cannot_grow(running: RunningGroups, peer: GroupPeer) -> None:
+    """Groups would be looked for in partitions that do not have their offsets."""
+    peer.find_coordinator("g")
+    request = CreatePartitionsRequest([CreatePartitionsTopic(CONSUMER_OFFSETS, 9)], timeout_ms=10_000)
+    (result,) = peer.ask(request, 3, CreatePartitionsResponse).results
+    assert result.error_code == ErrorCode.INVALID_TOPIC_EXCEPTION
+    assert len(running.broker.image.topics[CONSUMER_OFFSETS].partitions) == 3
 
 
 def test_clients_do_not_write_where_the_coordinator_does(running: RunningGroups, peer: GroupPeer) -> None:

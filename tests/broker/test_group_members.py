@@ -11,6 +11,7 @@ from tests.broker.group_peer import GroupPeer, errors_of
 from tests.broker.kafka_peer import WAIT_S
 from tests.broker.running_groups import SHORT_SESSION_MS, RunningGroups
 
+from strandline.broker.led_groups import Stage
 from strandline.model.failures import ErrorCode
 from strandline.wire.messages.describe_groups import DescribedGroup, DescribeGroupsRequest, DescribeGroupsResponse
 from strandline.wire.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
@@ -161,6 +162,23 @@ def described(peer: GroupPeer, group: str, version: int = 5) -> DescribedGroup:
     return found
 
 
+def test_while_its_group_is_loaded_a_member_is_only_alive(
+    running: RunningGroups, anna: GroupPeer, bert: GroupPeer, group: str
+) -> None:
+    joined = anna.stable_member(group)
+    led = running.call(lambda: running.broker.groups.led_groups(group))
+    assert led is not None
+    running.call(lambda: setattr(led, "stage", Stage.LOADING))
+    try:
+        assert anna.heartbeat(group, joined) == 0
+        assert anna.sync(group, joined).error_code == ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+        assert bert.join(group).error_code == ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+        assert bert.leave(group, "m").error_code == ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+        assert described(bert, group).error_code == ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+    finally:
+        running.call(lambda: setattr(led, "stage", Stage.ACTIVE))
+
+
 # Bad input.
 
 
@@ -210,8 +228,24 @@ def test_a_full_group(tmp_path: Path) -> None:
         assert bert.join("g").error_code == ErrorCode.GROUP_MAX_SIZE_REACHED
 
 
+@pytest.mark.parametrize("length", [300, 32_767])
+def test_a_long_name(anna: GroupPeer, length: int) -> None:
+    joined = anna.stable_member("g" * length)
+    assert anna.heartbeat("g" * length, joined) == 0
+
+
 def test_a_name_that_cannot_be_stored(anna: GroupPeer) -> None:
-    assert anna.join("g" * 40_000).error_code == ErrorCode.INVALID_REQUEST
+    for length in (32_768, 10_000_000):
+        assert anna.join("g" * length).error_code == ErrorCode.INVALID_REQUEST
+        assert anna.heartbeat("g" * length, JoinGroupResponse()) == ErrorCode.UNKNOWN_MEMBER_ID
+
+
+def test_many_groups_in_one_request(anna: GroupPeer, group: str) -> None:
+    names = [f"{group}-{number}" for number in range(1_200)]
+    anna.stable_member(names[777])
+    answer = anna.ask(DescribeGroupsRequest(names), 5, DescribeGroupsResponse)
+    assert [found.group_id for found in answer.groups] == names
+    assert [found.group_id for found in answer.groups if found.group_state == "Stable"] == [names[777]]
 
 
 # Looking at it.

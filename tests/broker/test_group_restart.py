@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from time import monotonic, sleep
 
@@ -11,10 +12,14 @@ from tests.broker.kafka_peer import WAIT_S
 from tests.broker.running_groups import RunningGroups
 
 from strandline.model.failures import ErrorCode
+from strandline.testing import Broker
 from strandline.wire.messages.consumer_group_heartbeat import (
     ConsumerGroupHeartbeatRequest,
     ConsumerGroupHeartbeatResponse,
 )
+from strandline.wire.messages.join_group import JoinGroupResponse
+
+HOST = "127.0.0.1"
 
 
 def wait_until_loaded(running: RunningGroups) -> None:
@@ -87,6 +92,29 @@ def test_a_deleted_group_stays_deleted(tmp_path: Path) -> None:
     with RunningGroups(str(tmp_path)) as running, running.member() as peer:
         wait_until_loaded(running)
         assert peer.offset("g") == -1
+
+
+@pytest.mark.parametrize("end", [Broker.stop, Broker.kill], ids=["SIGTERM", "SIGKILL"])
+def test_a_process_that_ends_one_way_or_another(end: Callable[[Broker], None]) -> None:
+    with Broker(process=True) as broker:
+        with GroupPeer((HOST, broker.port)) as peer:
+            peer.create_topic("orders")
+            joined = peer.stable_member("g")
+            assert peer.commit("g", {0: 7}, member=joined) == [0]
+            assert peer.commit("simple", {0: 9}) == [0]
+        end(broker)
+        broker.start()
+        with GroupPeer((HOST, broker.port)) as peer:
+            deadline = monotonic() + WAIT_S
+            while peer.sync("g", joined).error_code == ErrorCode.COORDINATOR_LOAD_IN_PROGRESS:
+                assert monotonic() < deadline
+            synced = peer.sync("g", joined)
+            assert (synced.error_code, synced.assignment) == (0, b"all")
+            assert peer.heartbeat("g", joined) == 0
+            assert peer.commit("g", {0: 8}, member=joined) == [0]
+            assert (peer.offset("g"), peer.offset("simple")) == (8, 9)
+            old = JoinGroupResponse(generation_id=joined.generation_id - 1, member_id=joined.member_id)
+            assert peer.heartbeat("g", old) == ErrorCode.ILLEGAL_GENERATION
 
 
 @pytest.mark.parametrize("waiting", ["join", "nothing"])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from strandline.broker.admin_handlers import admin_handlers
 from strandline.broker.dispatch import Handler
 from strandline.broker.handlers.api_versions import api_versions_handler
 from strandline.broker.handlers.consumer_group_describe import consumer_group_describe_handler
@@ -54,6 +55,7 @@ def api_handlers(broker: Broker, produce: ProduceHandler) -> dict[ApiKey, Handle
         ApiKey.DELETE_GROUPS: delete_groups_handler(groups),
         ApiKey.CONSUMER_GROUP_HEARTBEAT: consumer_group_heartbeat_handler(groups, host),
         ApiKey.CONSUMER_GROUP_DESCRIBE: consumer_group_describe_handler(groups),
+        **admin_handlers(broker),
     }
     handlers[ApiKey.API_VERSIONS] = api_versions_handler(handlers)
     return handlers

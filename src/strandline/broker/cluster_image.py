@@ -10,6 +10,8 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 from uuid import UUID
 
+from strandline.model.failures import ErrorCode, Refused
+
 CONSUMER_OFFSETS = "__consumer_offsets"
 TRANSACTION_STATE = "__transaction_state"
 INTERNAL_TOPICS = frozenset((CONSUMER_OFFSETS, TRANSACTION_STATE))
@@ -20,6 +22,10 @@ class BrokerAddress(NamedTuple):
     host: str  # empty: the address by which the client reached us
     port: int
     rack: str | None = None
+
+    def address_for(self, reached_by: tuple[str, int]) -> tuple[str, int]:
+        """Without an advertised address a client keeps the one that it found to work."""
+        return (self.host, self.port) if self.host else reached_by
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +62,15 @@ class ClusterImage:
     def when_changed(self, listener: Callable[[str], object]) -> None:
         """It hears the name of a topic that has come, has changed, or has gone."""
         self._listeners.append(listener)
+
+    def check_replication_factor(self, factor: int) -> None:
+        if factor < 1:
+            raise Refused(ErrorCode.INVALID_REPLICATION_FACTOR, f"A partition cannot have {factor} replicas.")
+        if factor > len(self.brokers):
+            raise Refused(
+                ErrorCode.INVALID_REPLICATION_FACTOR,
+                f"There is no place for {factor} replicas: the cluster has {len(self.brokers)} broker(s).",
+            )
 
     def put_topic(self, topic: TopicImage) -> None:
         self._take_out(topic.name)

@@ -112,9 +112,13 @@ class GroupCoordinator:
             return coordinator_partition(group, count)
         return 0  # there is no such group, and any partition will say so
 
+    def led_groups(self, group: str) -> LedGroups | None:
+        """The partition that it belongs to, if this broker leads that."""
+        return self._led.get(self.partition_of(group))
+
     def ask(self, group: str, command: Asking[R], answer: Callable[[R], object]) -> None:
         """`answer` is called once, now or later: when what was decided is committed, or with an error."""
-        led = self._led.get(self.partition_of(group))
+        led = self.led_groups(group)
         if led is None:
             reason = f"this broker does not look after the group {group!r}"
             answer(command.refused(Refused(ErrorCode.NOT_COORDINATOR, reason)))

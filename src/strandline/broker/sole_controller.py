@@ -13,291 +13,148 @@ A data directory that has partitions and no store yet, one of Apache Kafka say, 
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from uuid import UUID
 
 from strandline.broker.broker_settings import BrokerSettings
-from strandline.broker.cluster_image import (
-    CONSUMER_OFFSETS,
-    INTERNAL_TOPICS,
-    ClusterImage,
-    PartitionImage,
-    TopicImage,
-)
-from strandline.broker.configuration import Configuration
-from strandline.broker.host import Host
-from strandline.broker.partition import LeadershipListener, Partition
-from strandline.broker.partitions import Partitions
-from strandline.broker.procedures import in_thread
+from strandline.broker.cluster_image import CONSUMER_OFFSETS, INTERNAL_TOPICS
+from strandline.broker.controlled_state import ControlledState
+from strandline.broker.procedures import each_of
+from strandline.broker.topic_creation import NewTopic, TopicCreation
+from strandline.broker.topic_deletion import TopicDeletion
+from strandline.broker.topic_opening import TopicOpening
 from strandline.groups.settings import OffsetsTopicSettings
-from strandline.log.log_directories import LogDirectories
 from strandline.metadata import paths
-from strandline.metadata.answer import Answer
-from strandline.metadata.config_values import decode_config, encode_config
-from strandline.metadata.errors import MultiFailed, NodeExists
-from strandline.metadata.operations import Create, Delete, Operation, SetData
-from strandline.metadata.store import Session
-from strandline.metadata.values import (
-    PartitionState,
-    ReplicaAssignment,
-    TopicAssignment,
-    decode_partition_state,
-    decode_topic,
-    encode_partition_state,
-    encode_topic,
-)
-from strandline.model.failures import ErrorCode, Refused, StorageFailed
-from strandline.model.partitions import TopicPartition, check_topic_name
+from strandline.model.failures import Refused, StorageFailed
 
 logger = logging.getLogger(__name__)
 
-PARTITIONS_PER_WRITE = 500  # keeps a multi well below what a request may carry
-CONTROLLER_EPOCH = 1
-FIRST_LEADER_EPOCH = 0
+# Of an adopted topic. The settings of the others are not known here, and what is deleted by a wrong one is gone.
+COMPACTED = {"cleanup.policy": "compact"}
+KEPT = {"retention.ms": "-1"}
 
 
 class SoleController:
-    def __init__(
-        self,
-        broker_id: int,
-        session: Session,
-        directories: LogDirectories,
-        partitions: Partitions,
-        image: ClusterImage,
-        configuration: Configuration,
-        host: Host,
-        leadership: LeadershipListener,
-    ) -> None:
-        self._broker_id = broker_id
-        self._session = session
-        self._directories = directories
-        self._partitions = partitions
-        self._image = image
-        self._configuration = configuration
-        self._host = host
-        self._leadership = leadership
-        self._being_created: dict[str, Answer[None]] = {}  # ready when it is done, or has failed
+    def __init__(self, state: ControlledState) -> None:
+        self._state = state
+        self._opening = TopicOpening(state)
+        self._creation = TopicCreation(state, self._opening)
+        self._deletion = TopicDeletion(state)
+
+    @property
+    def settings(self) -> BrokerSettings:
+        """As they are now."""
+        return self._state.configuration.of_broker(BrokerSettings)
 
     @property
     def creates_topics_by_default(self) -> bool:
-        return self._configuration.of_broker(BrokerSettings).auto_create_topics_enable
+        return self.settings.auto_create_topics_enable
 
     # At the start.
 
     async def start(self) -> None:
         """Bring every topic of the store up, and finish what was begun."""
-        topics = (await self._session.children(paths.TOPICS)).names
-        if not topics:
+        session = self._state.session
+        if not (await session.children(paths.TOPICS)).names:
             await self._adopt_folders()
-            topics = (await self._session.children(paths.TOPICS)).names
-        deleted = set((await self._session.children(paths.DELETE_TOPICS)).names)
-        for topic in topics:
-            if topic not in deleted:
-                await self._bring_up(topic)
-        for topic in deleted:
-            await self._delete(topic)
+        deleted = (await session.children(paths.DELETE_TOPICS)).names
+        topics = [topic for topic in (await session.children(paths.TOPICS)).names if topic not in deleted]
+        for failure in (await self._opening.open(topics)).values():
+            raise failure
+        await self._deletion.finish(deleted)
+        self._set_strays_aside()
 
     async def _adopt_folders(self) -> None:
         """Partitions without a store: what Kafka or an earlier life of ours has left here."""
         found: dict[str, dict[int, UUID | None]] = {}
-        for directory in self._directories.online():
+        for directory in self._state.directories.online():
             for partition in directory.logs:
                 found.setdefault(partition.topic, {})[partition.partition] = directory.topic_ids.get(partition)
+        offline = [each.path for each in self._state.directories.directories if not each.is_usable()]
+        if found and offline:
+            raise StorageFailed(f"the topics found cannot be adopted while {', '.join(offline)} cannot be read")
+        writes = []
         for topic, ids in found.items():
-            topic_id = next((each for each in ids.values() if each is not None), None) or self._host.unique_id()
-            properties = {"cleanup.policy": "compact"} if topic in INTERNAL_TOPICS else {}
-            await self._write_topic(topic, topic_id, max(ids) + 1, properties)
-            logger.info("adopted topic %s with %d partitions", topic, max(ids) + 1)
+            topic_id = next((each for each in ids.values() if each is not None), None) or self._state.host.unique_id()
+            properties = COMPACTED if topic in INTERNAL_TOPICS else KEPT
+            writes.append(self._creation.write(NewTopic(topic, max(ids) + 1, properties), topic_id))
+            logger.warning("adopted topic %s with %d partitions%s", topic, max(ids) + 1, _advice(properties))
+        await each_of(writes)
+
+    def _set_strays_aside(self) -> None:
+        """Folders of topics that went while their directory was away. A topic of the same name must not find them."""
+        for directory in self._state.directories.online():
+            for partition in list(directory.logs):
+                if self._state.partitions.find(partition) is None:
+                    directory.set_aside(partition, token=self._state.host.unique_id().hex)
+                    logger.warning("the folder of %s in %s is of no topic: set aside", partition, directory.path)
 
     # Creating.
 
-    async def create_topic_by_default(self, topic: str) -> None:
-        """As a client's question for its metadata creates it, or an internal topic's first use.
-
-        Many may ask at once: they wait for the first of them.
-        """
-        if topic in self._being_created:
-            await self._being_created[topic]
-        if topic in self._image.topics:
-            return
-        if topic == CONSUMER_OFFSETS:
-            settings = self._configuration.of_broker(OffsetsTopicSettings)
-            properties = {
-                "cleanup.policy": "compact",
-                "compression.type": "producer",
-                "segment.bytes": str(settings.offsets_topic_segment_bytes),
-            }
-            await self.create_topic(topic, settings.offsets_topic_num_partitions, properties)
-        else:
-            await self.create_topic(topic, self._configuration.of_broker(BrokerSettings).num_partitions, {})
+    async def create_topics(self, wanted: Sequence[NewTopic]) -> dict[str, UUID | Exception]:
+        return await self._creation.create(wanted)
 
     async def create_topic(self, topic: str, partition_count: int, properties: Mapping[str, str]) -> UUID:
         """Returns its id once it can be used. The settings have been checked by the caller."""
-        self.check_new_topic(topic)
-        done = self._being_created[topic] = Answer()
-        try:
-            topic_id = self._host.unique_id()
-            await self._write_topic(topic, topic_id, partition_count, properties)
-            await self._bring_up(topic)
-        except MultiFailed as failed:
-            if isinstance(failed.cause, NodeExists):
-                raise Refused(ErrorCode.TOPIC_ALREADY_EXISTS, f"topic {topic!r} exists already") from None
-            raise
-        finally:
-            del self._being_created[topic]
-            done.deliver(None)
-        return topic_id
+        outcome = (await self._creation.create([NewTopic(topic, partition_count, properties)]))[topic]
+        if isinstance(outcome, Exception):
+            raise outcome
+        return outcome
 
-    def check_new_topic(self, topic: str) -> None:
-        check_topic_name(topic)
-        if topic in self._image.topics or topic in self._being_created:
-            raise Refused(ErrorCode.TOPIC_ALREADY_EXISTS, f"topic {topic!r} exists already")
-        colliding = topic.replace(".", "_")
-        if "." in topic or "_" in topic:
-            for other in (*self._image.topics, *self._being_created):
-                if other.replace(".", "_") == colliding:
-                    raise Refused(
-                        ErrorCode.INVALID_TOPIC_EXCEPTION,
-                        f"topic {topic!r} collides with {other!r}: metrics do not tell '.' and '_' apart",
-                    )
+    async def create_topics_by_default(self, topics: Iterable[str]) -> dict[str, Exception]:
+        """As a client's question for its metadata creates them, or an internal topic's first use. What failed.
 
-    async def _write_topic(
-        self, topic: str, topic_id: UUID, partition_count: int, properties: Mapping[str, str]
-    ) -> None:
-        alone = ReplicaAssignment((self._broker_id,))
-        assignment = TopicAssignment(topic_id, dict.fromkeys(range(partition_count), alone))
-        config_path = paths.config_path(paths.entity_path(paths.TOPIC_CONFIGS, topic))
-        has_config = await self._session.exists(config_path)  # left by a deletion that a crash interrupted
-        config = encode_config(properties)
-        await self._session.multi(
-            [
-                SetData(config_path, config) if has_config else Create(config_path, config),
-                Create(paths.topic_path(topic), encode_topic(assignment)),
-            ]
-        )
+        Many may ask for one at once: they wait for the first of them.
+        """
+        names = list(topics)
+        for topic in names:
+            await self._creation.wait_for(topic)
+        missing, failed = [], {}
+        for topic in names:
+            if topic not in self._state.image.topics:
+                try:
+                    missing.append(self._by_default(topic))
+                except Refused as refused:
+                    failed[topic] = refused
+        outcomes = await self._creation.create(missing)
+        return failed | {topic: each for topic, each in outcomes.items() if isinstance(each, Exception)}
 
-    async def _bring_up(self, topic: str) -> None:
-        """States for the partitions that have none yet, then logs, then everybody may know."""
-        assignment = decode_topic(topic, (await self._session.get(paths.topic_path(topic))).data)
-        topic_id = assignment.topic_id or self._host.unique_id()
-        self._configuration.set_topic(topic, await self._stored_properties(topic))
-        states = await self._states(topic, sorted(assignment.partitions))
-        await self._create_logs(topic, topic_id, sorted(assignment.partitions))
-        image = TopicImage(topic, topic_id)
-        for index, replicas in sorted(assignment.partitions.items()):
-            state = states[index]
-            image.partitions[index] = PartitionImage(state.leader, state.leader_epoch, replicas.replicas, state.isr)
-            self._open_partition(TopicPartition(topic, index), topic_id, state, replicas.replicas)
-        self._image.put_topic(image)
+    async def create_topic_by_default(self, topic: str) -> None:
+        for failure in (await self.create_topics_by_default([topic])).values():
+            raise failure
 
-    async def _stored_properties(self, topic: str) -> dict[str, str]:
-        entity = paths.entity_path(paths.TOPIC_CONFIGS, topic)
-        if await self._session.exists(paths.config_path(entity)) is None:
-            return {}
-        return decode_config(entity, (await self._session.get(paths.config_path(entity))).data)
+    def _by_default(self, topic: str) -> NewTopic:
+        if topic != CONSUMER_OFFSETS:
+            self._state.image.check_replication_factor(self.settings.default_replication_factor)
+            return NewTopic(topic, self.settings.num_partitions)
+        settings = self._state.configuration.of_broker(OffsetsTopicSettings)
+        properties = {
+            "cleanup.policy": "compact",
+            "compression.type": "producer",
+            "segment.bytes": str(settings.offsets_topic_segment_bytes),
+        }
+        return NewTopic(topic, settings.offsets_topic_num_partitions, properties)
 
-    async def _states(self, topic: str, indexes: Sequence[int]) -> dict[int, PartitionState]:
-        first = PartitionState(self._broker_id, FIRST_LEADER_EPOCH, (self._broker_id,), CONTROLLER_EPOCH)
-        if await self._session.exists(paths.partitions_path(topic)) is None:
-            await self._session.create(paths.partitions_path(topic))
-        stored = {int(name) for name in (await self._session.children(paths.partitions_path(topic))).names}
-        states = {}
-        for index in stored.intersection(indexes):
-            partition = TopicPartition(topic, index)
-            data = (await self._session.get(paths.partition_state_path(partition))).data
-            states[index] = decode_partition_state(partition, data)
-        missing = [index for index in indexes if index not in states]
-        for start in range(0, len(missing), PARTITIONS_PER_WRITE):
-            await self._write_states(topic, missing[start : start + PARTITIONS_PER_WRITE], first)
-        return states | dict.fromkeys(missing, first)
-
-    async def _write_states(self, topic: str, indexes: Sequence[int], state: PartitionState) -> None:
-        operations: list[Operation] = []
-        for index in indexes:
-            partition = TopicPartition(topic, index)
-            operations.append(Create(paths.partition_path(partition)))
-            operations.append(Create(paths.partition_state_path(partition), encode_partition_state(state)))
-        await self._session.multi(operations)
-
-    async def _create_logs(self, topic: str, topic_id: UUID, indexes: Sequence[int]) -> None:
-        """Those that are missing, all together and in a thread: their names must be durable, which takes time."""
-        names = (TopicPartition(topic, index) for index in indexes)
-        missing = [name for name in names if self._directories.log_of(name) is None]
-        for directory, placed in self._directories.place(missing).items() if missing else ():
-            creation = directory.begin_create(placed, now_ms=self._host.now_ms(), topic_id=topic_id)
+    def refused_names(self, topics: Iterable[str]) -> dict[str, Refused]:
+        """Those that could not be given to a topic now."""
+        refused = {}
+        similar_names = self._creation.similar_names()
+        for topic in topics:
             try:
-                (await in_thread(self._host, creation.run)).result()
-            except OSError as error:
-                raise directory.failed(error) from error
-            directory.end_create(creation)
+                self._creation.check_name(topic, similar_names)
+            except Refused as why:
+                refused[topic] = why
+        return refused
 
-    def _open_partition(
-        self, name: TopicPartition, topic_id: UUID, state: PartitionState, replicas: tuple[int, ...]
-    ) -> None:
-        if self._partitions.find(name) is not None:
-            return
-        log = self._directories.log_of(name)
-        if log is None:  # its directory failed just now
-            raise StorageFailed(f"{name} has no log")
-        log.change_settings(self._configuration.log_settings(name.topic))
-        partition = Partition(name, topic_id.bytes, log, self._broker_id)
-        partition.min_insync_replicas = self._configuration.replication_settings(name.topic).min_insync_replicas
-        partition.become_leader(state.leader_epoch, replicas, state.isr)
-        self._partitions.add(partition)
-        self._leadership.became_leader(partition)
+    # Growing and going.
 
-    # Growing.
-
-    async def add_partitions(self, topic: str, partition_count: int) -> None:
+    async def add_partitions(self, partition_counts: Mapping[str, int]) -> dict[str, Exception | None]:
         """To this many in all. The caller has checked that it is more than there are."""
-        if topic in INTERNAL_TOPICS:
-            raise Refused(
-                ErrorCode.INVALID_TOPIC_EXCEPTION,
-                f"{topic} cannot grow: groups would be looked for where their offsets are not",
-            )
-        node = await self._session.get(paths.topic_path(topic))
-        assignment = decode_topic(topic, node.data)
-        alone = ReplicaAssignment((self._broker_id,))
-        added = {index: alone for index in range(partition_count) if index not in assignment.partitions}
-        grown = TopicAssignment(assignment.topic_id, {**assignment.partitions, **added})
-        await self._session.set(paths.topic_path(topic), encode_topic(grown), node.stat.version)
-        await self._bring_up(topic)
+        return await self._creation.grow(partition_counts)
 
-    # Deleting.
+    async def delete_topics(self, topics: Iterable[str]) -> dict[str, Exception | None]:
+        return await self._deletion.delete(topics)
 
-    async def delete_topic(self, topic: str) -> None:
-        if topic not in self._image.topics:
-            raise Refused(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"there is no topic {topic!r}")
-        try:
-            await self._session.create(paths.delete_topic_path(topic))
-        except NodeExists:
-            return  # another request is at it
-        await self._delete(topic)
 
-    async def _delete(self, topic: str) -> None:
-        """From its mark on, a topic is gone for everybody; what is left of it goes now or at the next start."""
-        self._image.remove_topic(topic)
-        for partition in self._partitions.remove_topic(topic):
-            partition.resign()
-            self._leadership.resigned(partition)
-        now_ms = self._host.now_ms()
-        for directory in self._directories.online():
-            for name in [name for name in directory.logs if name.topic == topic]:
-                directory.remove(name, token=self._host.unique_id().hex, now_ms=now_ms)
-        await self._delete_nodes(topic)
-        self._configuration.set_topic(topic, None)
-
-    async def _delete_nodes(self, topic: str) -> None:
-        if await self._session.exists(paths.partitions_path(topic)) is not None:
-            names = (await self._session.children(paths.partitions_path(topic))).names
-            for start in range(0, len(names), PARTITIONS_PER_WRITE):
-                operations: list[Operation] = []
-                for name in names[start : start + PARTITIONS_PER_WRITE]:
-                    partition = TopicPartition(topic, int(name))
-                    operations.append(Delete(paths.partition_state_path(partition)))
-                    operations.append(Delete(paths.partition_path(partition)))
-                await self._session.multi(operations)
-        ends = [paths.partitions_path(topic), paths.topic_path(topic)]
-        ends.append(paths.config_path(paths.entity_path(paths.TOPIC_CONFIGS, topic)))
-        there = [path for path in ends if await self._session.exists(path) is not None]
-        await self._session.multi([*map(Delete, there), Delete(paths.delete_topic_path(topic))])
+def _advice(properties: Mapping[str, str]) -> str:
+    return "; nothing of it is deleted until its retention.ms is set" if properties == KEPT else ""

@@ -52,6 +52,8 @@ class Log(LogWriter):
                 self._write_pending()
                 raise
             self._write_pending()
+            if self.log_end_offset - self.recovery_point >= self.settings.flush_messages:
+                self.flush_wanted(self.log_end_offset)
         except OSError as error:
             raise self.failed(error) from error
         return self.log_end_offset
@@ -304,7 +306,8 @@ class Log(LogWriter):
             self.snapshots.take(self.producers, durable=True)
             if self.segments.active.is_preallocated:
                 self.segments.active.finish()
-            if self._has_new_names or self.recovery_point < self.log_end_offset:
+            # A log that never had a record loses nothing by losing its files: it would be begun again just so.
+            if self.log_end_offset > 0 and (self._has_new_names or self.recovery_point < self.log_end_offset):
                 self.flush(now_ms)
             for segment in self.segments.all():
                 segment.close()

@@ -54,6 +54,8 @@ class LogWriter(LogState):
                 except Refused as refused:
                     outcomes.append(refused)
             self._write_pending()
+            if self.log_end_offset - self.recovery_point >= self.settings.flush_messages:
+                self.flush_wanted(self.log_end_offset)
         except OSError as error:
             raise self.failed(error) from error
         except BaseException:
@@ -127,7 +129,8 @@ class LogWriter(LogState):
         pending = self._pending
         if leader_epoch > self._saved_epoch:
             self._write_pending()
-            self.assign_epoch(leader_epoch, base_offset)
+            if leader_epoch >= 0:
+                self.assign_epoch(leader_epoch, base_offset)
             self.save_epochs()
         size = len(batch)
         pending.buffers.append(batch)
@@ -189,6 +192,7 @@ class LogWriter(LogState):
         )
         self._has_new_names = True
         self.segments.add(segment)
+        self.flush_wanted(base_offset)
         return segment
 
 

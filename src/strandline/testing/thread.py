@@ -56,7 +56,10 @@ class BrokerThread:
             self._stopped.set_result(None)
 
     async def _serve(self) -> None:
+        self.broker.when_failed = self._stop.set
         await self.broker.start()
         self._started.set_result(asyncio.get_running_loop())
         await self._stop.wait()
         await self.broker.stop()
+        if self.broker.failure is not None:
+            raise BrokerFailed(self.broker.failure)
