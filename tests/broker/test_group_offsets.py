@@ -114,6 +114,16 @@ def test_the_group_without_a_name_has_offsets_too(peer: GroupPeer) -> None:
     assert peer.offset("") == 3
 
 
+def test_nobody_is_told_before_the_disk_has_it(tmp_path: Path) -> None:
+    """SPEC L9: where every record is to be flushed, a commit is one when it is."""
+    with RunningGroups(str(tmp_path), log_flush_interval_messages="1") as running, running.member() as peer:
+        peer.create_topic("orders")
+        peer.find_coordinator("g")
+        for offset in range(5):
+            assert peer.commit("g", {0: offset}) == [0]
+            assert peer.offset("g") == offset
+
+
 # Fetching.
 
 

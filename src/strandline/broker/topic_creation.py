@@ -8,7 +8,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from uuid import UUID
 
-from strandline.broker.cluster_image import INTERNAL_TOPICS
 from strandline.broker.controlled_state import ControlledState
 from strandline.broker.procedures import all_of
 from strandline.broker.topic_opening import TopicOpening
@@ -120,11 +119,6 @@ class TopicCreation:
         return outcomes | await self._opening.open([topic for topic, outcome in outcomes.items() if outcome is None])
 
     async def _grow(self, topic: str, partition_count: int) -> None:
-        if topic in INTERNAL_TOPICS:
-            raise Refused(
-                ErrorCode.INVALID_TOPIC_EXCEPTION,
-                f"Topic {topic!r} cannot grow: groups would be looked for where their offsets are not.",
-            )
         node = await self._state.session.get(paths.topic_path(topic))
         assignment = decode_topic(topic, node.data)
         alone = ReplicaAssignment((self._state.broker_id,))
