@@ -348,13 +348,3 @@ def test_a_stop_waits_for_what_is_under_way_and_begins_nothing() -> None:
     operations = scene.disk.operations
     scene.host.pass_time(DAY_MS)
     assert scene.disk.operations == operations
-
-
-def test_a_partition_that_lives_on_a_failed_directory_is_not_created_anew_elsewhere() -> None:
-    scene = HousekeepingScene(directories=DIRECTORIES)
-    partition = scene.create("orders")
-    scene.directories.close(now_ms=NOW_MS)
-    scene.disk.fail_next("open", path_contains="/disks/one")
-    again = HousekeepingScene(disk=scene.disk, directories=DIRECTORIES)
-    assert len(again.directories.online()) == 1
-    assert again.directories.may_be_offline(partition.name)

@@ -18,6 +18,7 @@ from strandline.broker.api_handlers import api_handlers
 from strandline.broker.broker_settings import BrokerSettings
 from strandline.broker.cluster_image import BrokerAddress, ClusterImage
 from strandline.broker.configuration import Configuration
+from strandline.broker.controlled_state import ControlledState
 from strandline.broker.directory_failures import DirectoryFailures
 from strandline.broker.dispatch import Dispatch
 from strandline.broker.fetch_sessions import FetchSessions
@@ -122,13 +123,15 @@ class Broker:
             self.settings.broker_id, self.directories, self.partitions, self.image, self._all_directories_failed
         )
         self.controller = SoleController(
-            self.settings.broker_id,
-            self.session,
-            self.directories,
-            self.partitions,
-            self.image,
-            self.configuration,
-            self.host,
+            ControlledState(
+                self.settings.broker_id,
+                self.session,
+                self.directories,
+                self.partitions,
+                self.image,
+                self.configuration,
+                self.host,
+            )
         )
         await _completed(self.controller.start())
         self.producer_ids = ProducerIds(self.session, self.settings.broker_id)

@@ -85,6 +85,7 @@ def _check_command(settings: GroupSettings, command: ConsumerGroupHeartbeat) -> 
         _require(command.rebalance_timeout_ms >= 0, "a member that joins says its rebalance timeout")
         _require(command.owned_partitions == (), "a member that joins owns nothing, and says so")
         _require(bool(command.subscribed_topic_names), "a member that joins says its topics")
+        _require(bool(command.member_id or command.unique_id), "a member that joins names itself")
     else:
         _require(bool(command.member_id.strip()), "the member id is empty")
     if command.member_epoch == LEAVE_STATIC_EPOCH:

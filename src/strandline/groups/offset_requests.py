@@ -150,6 +150,8 @@ def _fetched(state: CoordinatorState, group_id: str, partition: TopicPartition, 
 
 
 def delete_offsets(state: CoordinatorState, draft: Draft, command: OffsetDelete) -> OffsetDeleteReply:
+    if not command.group:
+        raise Refused(ErrorCode.INVALID_GROUP_ID, "a group must have a name")
     group = state.groups.get(command.group)
     if group is None:
         raise Refused(ErrorCode.GROUP_ID_NOT_FOUND, f"there is no group {command.group}")

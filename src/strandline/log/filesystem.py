@@ -290,8 +290,19 @@ def replace_durably(filesystem: FileSystem, path: str, data: Buffer) -> None:
 
 def replace(filesystem: FileSystem, path: str, data: Buffer, *, sync: bool = False) -> None:
     """Rewrite a small file so that a reader sees the old bytes or the new. What a crash leaves is another matter."""
+    filesystem.rename(write_aside(filesystem, path, data, sync=sync), path)
+
+
+def write_aside(filesystem: FileSystem, path: str, data: Buffer, *, sync: bool = False) -> str:
+    """The first half of a rewrite; gives the name to rename."""
     aside = path + ".tmp"
-    file = filesystem.open(aside, create=True)
+    write_whole(filesystem, aside, data, sync=sync)
+    return aside
+
+
+def write_whole(filesystem: FileSystem, path: str, data: Buffer, *, sync: bool = False) -> None:
+    """A small file, in place: for names that nobody reads yet."""
+    file = filesystem.open(path, create=True)
     try:
         file.truncate(0)
         file.append([data])
@@ -299,4 +310,11 @@ def replace(filesystem: FileSystem, path: str, data: Buffer, *, sync: bool = Fal
             file.sync()
     finally:
         file.close()
-    filesystem.rename(aside, path)
+
+
+def sync_path(filesystem: FileSystem, path: str) -> None:
+    file = filesystem.open(path)
+    try:
+        file.sync()
+    finally:
+        file.close()

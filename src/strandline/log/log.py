@@ -306,7 +306,8 @@ class Log(LogWriter):
             self.snapshots.take(self.producers, durable=True)
             if self.segments.active.is_preallocated:
                 self.segments.active.finish()
-            if self._has_new_names or self.recovery_point < self.log_end_offset:
+            # A log that never had a record loses nothing by losing its files: it would be begun again just so.
+            if self.log_end_offset > 0 and (self._has_new_names or self.recovery_point < self.log_end_offset):
                 self.flush(now_ms)
             for segment in self.segments.all():
                 segment.close()

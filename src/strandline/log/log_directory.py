@@ -17,7 +17,7 @@ into it, the checkpoints least of all, and no sync is tried again (SPEC L10). Ot
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from uuid import UUID
 
 from strandline.log import checkpoints
@@ -26,6 +26,7 @@ from strandline.log.clean_shutdown import (
     UNKNOWN_BROKER_EPOCH,
     encode_clean_shutdown,
 )
+from strandline.log.creation import LogCreation, NewPartition
 from strandline.log.directory_checkpoints import CheckpointWork, DirectoryCheckpoints
 from strandline.log.filesystem import File, FileSystem, make_directories_durably, read_whole, replace_durably
 from strandline.log.log import Log
@@ -36,10 +37,12 @@ from strandline.log.removal import RemovalWork
 from strandline.model.failures import CorruptData, StorageFailed, check
 from strandline.model.partitions import (
     DELETED_FOLDER,
+    MOVED_FOLDER,
     TopicPartition,
     check_topic_name,
     deleted_folder,
     parse_partition_folder,
+    stray_folder,
 )
 from strandline.model.settings import DAY_MS, LogSettings
 
@@ -134,6 +137,7 @@ class LogDirectory:
 
     def _adopt(self, log: Log) -> None:
         self.logs[log.partition] = log
+        log.producer_id_expiration_ms = self.producer_id_expiration_ms
         log.offsets_lowered = self._write_lowered_offsets
         log.has_failed = self.failed
         log.flush_wanted = lambda up_to_offset: self.flush_wanted(log, up_to_offset)
@@ -182,55 +186,80 @@ class LogDirectory:
     # Partitions.
 
     def create(self, partition: TopicPartition, *, now_ms: int, topic_id: UUID | None = None) -> Log:
-        """A new, empty log. Its folder's name is durable when this returns."""
+        """A new, empty log. Its folder's name and its topic's id are durable when this returns."""
+        creation = self.begin_create([NewPartition(partition, topic_id)], now_ms=now_ms)
+        creation.run()
+        return self.end_create(creation)[0]
+
+    def begin_create(self, wanted: Sequence[NewPartition], *, now_ms: int) -> LogCreation:
         self.check_usable()
-        check_topic_name(partition.topic)
-        check(partition.partition >= 0, f"partitions are not negative: {partition}")
-        check(partition not in self.logs, f"{partition} is in {self.path} already")
-        folder = f"{self.path}/{partition}"
+        for new in wanted:
+            check_topic_name(new.partition.topic)
+            check(new.partition.partition >= 0, f"partitions are not negative: {new.partition}")
+            check(new.partition not in self.logs, f"{new.partition} is in {self.path} already")
+        with_settings = [(new, self.settings_of(new.partition.topic)) for new in wanted]
+        return LogCreation(self.filesystem, self.path, with_settings, now_ms)
+
+    def end_create(self, creation: LogCreation) -> list[Log]:
+        """`creation.run()` has returned: from now on the logs are ours."""
+        if creation.failure is not None:
+            raise self.failed(creation.failure) from creation.failure
+        self.check_usable()
+        for log in creation.logs:
+            self._adopt(log)
+        self.topic_ids |= creation.topic_ids
+        return creation.logs
+
+    def claim(self, partition: TopicPartition, topic_id: UUID) -> bool:
+        """Whether the folder is of the topic with this id. One that names no topic becomes it."""
+        if partition in self.topic_ids:
+            return self.topic_ids[partition] == topic_id
+        self.check_usable()
+        path = f"{self.logs[partition].directory}/{PARTITION_METADATA}"
         try:
-            log = open_log(
-                self.filesystem,
-                folder,
-                partition,
-                self.settings_of(partition.topic),
-                now_ms=now_ms,
-                is_clean=True,
-                producer_id_expiration_ms=self.producer_id_expiration_ms,
-            )
-            if topic_id is not None:
-                replace_durably(self.filesystem, f"{folder}/{PARTITION_METADATA}", encode_partition_metadata(topic_id))
-                self.topic_ids[partition] = topic_id
-            self.filesystem.sync_directory(folder)
-            self.filesystem.sync_directory(self.path)
+            replace_durably(self.filesystem, path, encode_partition_metadata(topic_id))
         except OSError as error:
             raise self.failed(error) from error
-        self._adopt(log)
-        return log
+        self.topic_ids[partition] = topic_id
+        return True
 
     def remove(self, partition: TopicPartition, *, token: str, now_ms: int) -> None:
         """Rename the folder away at once, so that the topic can be created again; remove the files later.
 
         `token` is 32 hexadecimal digits that no other removal has used.
         """
+        self.remove_many({partition: token}, now_ms=now_ms)
+
+    def remove_many(self, tokens: Mapping[TopicPartition, str], *, now_ms: int) -> None:
+        """Each with a token of its own, with as few syncs as one needs."""
+        gone = self._move_away({partition: deleted_folder(partition, token) for partition, token in tokens.items()})
+        self._removals += [(now_ms + log.settings.file_delete_delay_ms, target) for log, target in gone]
+
+    def set_aside(self, partition: TopicPartition, *, token: str) -> None:
+        """A folder of no topic that we know: nobody uses it any more, and nobody deletes it, as in Kafka."""
+        self._move_away({partition: stray_folder(partition, token)})
+
+    def _move_away(self, folders: Mapping[TopicPartition, str]) -> list[tuple[Log, str]]:
         self.check_usable()
-        check(DELETED_FOLDER.fullmatch(deleted_folder(partition, token)) is not None, f"not a token: {token!r}")
-        log = self.logs.pop(partition)
-        self.topic_ids.pop(partition, None)
-        target = f"{self.path}/{deleted_folder(partition, token)}"
+        check(all(MOVED_FOLDER.fullmatch(folder) for folder in folders.values()), f"not tokens: {folders}")
+        if not folders:
+            return []
+        gone = [(self.logs.pop(partition), f"{self.path}/{folder}") for partition, folder in folders.items()]
         # The name may come back as a new, empty log, for which the old offsets would be a lie.
         self._write_lowered_offsets()
-        if self.cleaner_offsets.pop(partition, None) is not None:
-            self.write_cleaner_offsets(self.cleaner_offsets)
-        log.is_closed = True
-        for segment in log.segments.all():
-            segment.forget()
+        if self.cleaner_offsets.keys() & folders.keys():
+            self.write_cleaner_offsets({name: at for name, at in self.cleaner_offsets.items() if name not in folders})
         try:
-            self.filesystem.rename(log.directory, target)
+            for log, target in gone:
+                self.topic_ids.pop(log.partition, None)
+                log.is_closed = True
+                for segment in log.segments.all():
+                    segment.forget()
+                self.filesystem.rename(log.directory, target)
             self.filesystem.sync_directory(self.path)
         except OSError as error:
             raise self.failed(error) from error
-        self._removals.append((now_ms + log.settings.file_delete_delay_ms, target))
+        return gone
 
     def begin_removal(self, now_ms: int) -> RemovalWork | None:
         """Segments and folders whose delay has passed, for `run` in any thread to unlink; None if there are none."""

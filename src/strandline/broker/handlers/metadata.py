@@ -43,15 +43,8 @@ def metadata_handler(image: ClusterImage, controller: SoleController) -> Handler
         return respond(request, asked, await create(missing(asked)))
 
     async def create(topics: list[str]) -> dict[str, ErrorCode]:
-        errors = {}
-        for topic in topics:
-            try:
-                await controller.create_topic_by_default(topic)
-            except Refused as refused:
-                errors[topic] = refused.error_code
-            except StoreError:
-                errors[topic] = ErrorCode.LEADER_NOT_AVAILABLE
-        return errors
+        failed = await controller.create_topics_by_default(topics)
+        return {topic: _creation_error(failure) for topic, failure in failed.items()}
 
     def missing(asked: MetadataRequest) -> list[str]:
         if not (asked.topics and asked.allow_auto_topic_creation and controller.creates_topics_by_default):
@@ -66,6 +59,15 @@ def metadata_handler(image: ClusterImage, controller: SoleController) -> Handler
         return later(request) if missing(asked) else respond(request, asked, {})
 
     return handle
+
+
+def _creation_error(failure: Exception) -> ErrorCode:
+    """One that exists after all, or is just going, is worth another try; so is a store that does not answer."""
+    if isinstance(failure, Refused) and failure.error_code != ErrorCode.TOPIC_ALREADY_EXISTS:
+        return failure.error_code
+    if isinstance(failure, Refused | StoreError):
+        return ErrorCode.LEADER_NOT_AVAILABLE
+    raise failure
 
 
 def _answer(image: ClusterImage, asked: MetadataRequestTopic, errors: dict[str, ErrorCode]) -> MetadataResponseTopic:
