@@ -24,6 +24,7 @@ from strandline.broker.dispatch import Dispatch
 from strandline.broker.fetch_sessions import FetchSessions
 from strandline.broker.handlers.produce import ProduceHandler
 from strandline.broker.host import LoopHost
+from strandline.broker.housekeeping.closing import flush_before_close
 from strandline.broker.housekeeping.housekeeping import Housekeeping
 from strandline.broker.identity import check_directories, claim_directories, cluster_id_of, stored_identity
 from strandline.broker.network_settings import NetworkSettings
@@ -166,6 +167,9 @@ class Broker:
         stopped = asyncio.Event()
         self.housekeeping.stop(stopped.set)
         await stopped.wait()
+        flushed = asyncio.Event()
+        flush_before_close(self.host, self.directories, flushed.set)
+        await flushed.wait()
         self.housekeeping.write_last_high_watermarks()
 
     def _all_directories_failed(self, reason: str) -> None:
