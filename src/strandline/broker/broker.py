@@ -70,6 +70,7 @@ class Broker:
             make_directories_durably(self.filesystem, self.directory_settings.log_dirs[0])
             known = stored_identity(self.filesystem, self.directory_settings.log_dirs)
             self._take_identity(known)
+            check_directories(self.filesystem, self.directory_settings.log_dirs, self.settings.broker_id)
             self._open_store()
             try:
                 await self._open(known.cluster_id, progress)
