@@ -16,8 +16,8 @@ class Traffic(NamedTuple):
 
 class NetworkCounters:
     __slots__ = (
-        "accepted", "accepting_delayed", "closed", "closed_for_memory", "closed_for_protocol", "closed_idle", "closed_stalled",
-        "closed_traffic", "cold_reads", "refused",
+        "accepted", "accepting_delayed", "closed", "closed_for_memory", "closed_for_protocol", "closed_idle",
+        "closed_stalled", "closed_traffic", "cold_reads", "refused",
     )  # fmt: skip
 
     def __init__(self) -> None:
