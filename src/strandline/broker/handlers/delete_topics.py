@@ -55,9 +55,7 @@ def delete_topics_handler(controller: SoleController, image: ClusterImage) -> Ha
     async def answer(request: Request) -> bytes:
         version = request.api_version
         asked = decode(DeleteTopicsRequest, version, request.body)
-        topics = (
-            asked.topics if version >= TOPICS_BY_ID_FROM else [DeleteTopicState(name) for name in asked.topic_names]
-        )
+        topics = asked.topics or [DeleteTopicState(name) for name in asked.topic_names]  # either, by the version
         names = [tried(name_of, topic) for topic in topics]
         outcomes = await delete([name for name in names if isinstance(name, str)], version)
         results = []
