@@ -1,6 +1,6 @@
 """One broker, from its settings to its last checkpoint: what it opens, in which order, and how it closes (SPEC M2).
 
-    settings → data directories locked → metadata store → session, cluster id → topics and their logs → sockets
+    settings → metadata store → session, cluster id → data directories and their logs → topics → sockets → housekeeping
 
 Everything here runs on one event loop's thread, which owns all state. A stop goes the other way: no new requests, no
 background work, then the logs are closed and marked clean, then the store.
@@ -20,11 +20,14 @@ from strandline.broker.cluster_image import BrokerAddress, ClusterImage
 from strandline.broker.configs.application import SettingsInForce
 from strandline.broker.configuration import Configuration
 from strandline.broker.controlled_state import ControlledState
+from strandline.broker.directory_failures import DirectoryFailures
 from strandline.broker.dispatch import Dispatch
 from strandline.broker.fetch_sessions import FetchSessions
 from strandline.broker.handlers.produce import ProduceHandler
 from strandline.broker.host import LoopHost
-from strandline.broker.identity import claim_directories, cluster_id_of
+from strandline.broker.housekeeping.closing import flush_before_close
+from strandline.broker.housekeeping.housekeeping import Housekeeping
+from strandline.broker.identity import check_directories, claim_directories, cluster_id_of, stored_identity
 from strandline.broker.network_settings import NetworkSettings
 from strandline.broker.partitions import Partitions
 from strandline.broker.procedures import begin
@@ -34,11 +37,12 @@ from strandline.broker.sole_controller import SoleController
 from strandline.broker.store_loop import StoreLoop
 from strandline.log.filesystem import RealFileSystem, make_directories_durably
 from strandline.log.log_directories import LogDirectories
+from strandline.log.meta_properties import MetaProperties
 from strandline.metadata import paths
 from strandline.metadata.answer import Answer
 from strandline.metadata.embedded import EmbeddedStore
 from strandline.metadata.store import SessionState
-from strandline.model.settings import INT_MAX, LogDirectorySettings
+from strandline.model.settings import INT_MAX, CleanerSettings, LogDirectorySettings, ProducerStateSettings
 
 logger = logging.getLogger(__name__)
 
@@ -55,18 +59,35 @@ class Broker:
         self.directory_settings = self.configuration.of_broker(LogDirectorySettings)
         self.partitions = Partitions()
         self.addresses: list[tuple[str, int]] = []  # where it listens
+        self.failure: str | None = None  # why it cannot go on
+        self.when_failed: Callable[[], object] = lambda: None  # whoever runs it should stop it
 
     async def start(self, progress: Callable[[str], None] | None = None) -> None:
-        self.host = LoopHost(self.settings.background_threads)
-        self.filesystem = RealFileSystem()
-        for path in self.directory_settings.log_dirs:
-            make_directories_durably(self.filesystem, path)
-        self._open_store()
+        cleaner = self.configuration.of_broker(CleanerSettings)
+        self.host = LoopHost(self.settings.background_threads + cleaner.threads)
         try:
-            await self._open(progress)
+            self.filesystem = RealFileSystem()
+            make_directories_durably(self.filesystem, self.directory_settings.log_dirs[0])
+            known = stored_identity(self.filesystem, self.directory_settings.log_dirs)
+            self._take_identity(known)
+            check_directories(self.filesystem, self.directory_settings.log_dirs, self.settings.broker_id)
+            self._open_store()
+            try:
+                await self._open(known.cluster_id, progress)
+            except BaseException:
+                self._store.close()
+                raise
         except BaseException:
-            self._store.close()
+            self.host.close()
             raise
+
+    def _take_identity(self, known: MetaProperties) -> None:
+        """Where no setting says who we are, the data does."""
+        static = self.configuration.static
+        if known.node_id is not None and not static.keys() & {"broker.id", "node.id"}:
+            static["broker.id"] = str(known.node_id)
+            self.configuration.changed()
+            self.settings = self.configuration.of_broker(BrokerSettings)
 
     def _open_store(self) -> None:
         """In the first data directory, as files of their own, which a Kafka that opens it leaves alone."""
@@ -76,28 +97,33 @@ class Broker:
         )
         loop.runs(self._store)
 
-    async def _open(self, progress: Callable[[str], None] | None) -> None:
+    async def _open(self, known_cluster_id: str | None, progress: Callable[[str], None] | None) -> None:
         self.session = await _awaited(self._store.open_session(self._session_changed))
         await _completed(self._make_sure_of_paths())
-        cluster_id = await _completed(cluster_id_of(self.session, self.host))
+        cluster_id = await _completed(cluster_id_of(self.session, self.host, known_cluster_id))
         await _completed(self._load_configuration())
+        paths = self.directory_settings.log_dirs
+        check_directories(self.filesystem, paths, self.settings.broker_id, cluster_id)
         self.directories = LogDirectories.open(
             self.filesystem,
-            self.directory_settings.log_dirs,
+            paths,
             self.configuration.log_settings,
             now_ms=self.host.now_ms(),
             progress=progress,
+            producer_id_expiration_ms=self.configuration.of_broker(ProducerStateSettings).producer_id_expiration_ms,
         )
         try:
-            claim_directories(self.directories, self.settings.broker_id, cluster_id)
             await self._bring_up(cluster_id)
         except BaseException:
-            for directory in self.directories.directories:
-                directory.release()
+            self.directories.close(now_ms=self.host.now_ms())
             raise
 
     async def _bring_up(self, cluster_id: str) -> None:
+        claim_directories(self.directories, self.settings.broker_id, cluster_id)
         self.image = ClusterImage(cluster_id)
+        self.directory_failures = DirectoryFailures(
+            self.settings.broker_id, self.directories, self.partitions, self.image, self._all_directories_failed
+        )
         self.controlled = ControlledState(
             self.settings.broker_id,
             self.session,
@@ -115,7 +141,9 @@ class Broker:
         )
         produce = ProduceHandler(self.partitions, self.host)
         self.dispatch = Dispatch(api_handlers(self, produce), produce.settle)
+        self.housekeeping = Housekeeping(self.host, self.configuration, self.directories, self.partitions)
         self._listen()
+        self.housekeeping.start()
 
     def _listen(self) -> None:
         self.server = Server(self.configuration.of_broker(NetworkSettings), self.dispatch)
@@ -131,9 +159,23 @@ class Broker:
     async def stop(self) -> None:
         """A clean stop: what was acknowledged is on the disk, and the next start need not look for it."""
         await self.server.stop()
+        await self._stop_housekeeping()
         self.directories.close(now_ms=self.host.now_ms())
         self._store.close()
         self.host.close()
+
+    async def _stop_housekeeping(self) -> None:
+        stopped = asyncio.Event()
+        self.housekeeping.stop(stopped.set)
+        await stopped.wait()
+        flushed = asyncio.Event()
+        flush_before_close(self.host, self.directories, flushed.set)
+        await flushed.wait()
+        self.housekeeping.write_last_high_watermarks()
+
+    def _all_directories_failed(self, reason: str) -> None:
+        self.failure = reason
+        self.when_failed()
 
     def _session_changed(self, state: SessionState) -> None:
         logger.error("the metadata store is %s", state.value)

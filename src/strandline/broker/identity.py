@@ -6,6 +6,7 @@ lose both.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from strandline.broker.host import Host
@@ -45,22 +46,41 @@ def stored_meta_properties(filesystem: FileSystem, directory: str) -> MetaProper
         return None
     try:
         return decode_meta_properties(read_whole(filesystem, path))
+    except OSError:
+        return None  # the directory will be found to have failed when it is opened
     except CorruptData as damage:
         raise ForeignDirectory(f"{path}: {damage}. Mend it, or remove it if the data is this broker's.") from None
 
 
+def stored_identity(filesystem: FileSystem, paths: Sequence[str]) -> MetaProperties:
+    """What the data directories say of their owner, the first that says it; nothing if all are new."""
+    known = MetaProperties()
+    for path in paths:
+        stored = stored_meta_properties(filesystem, path)
+        if stored is not None:
+            node_id = stored.node_id if known.node_id is None else known.node_id
+            known = MetaProperties(node_id=node_id, cluster_id=known.cluster_id or stored.cluster_id)
+    return known
+
+
+def check_directories(
+    filesystem: FileSystem, paths: Sequence[str], broker_id: int, cluster_id: str | None = None
+) -> None:
+    """Before anything in them is touched. What cluster we are of is known only when the store is open."""
+    for path in paths:
+        _check_ours(path, stored_meta_properties(filesystem, path), broker_id, cluster_id)
+
+
 def claim_directories(directories: LogDirectories, broker_id: int, cluster_id: str) -> None:
-    """Check whose directories they are, and write our name into those that have none."""
+    """Write our name into those that have none."""
     for directory in directories.online():
         stored = stored_meta_properties(directory.filesystem, directory.path)
-        _check_ours(directory.path, stored, broker_id, cluster_id)
-        found = stored or MetaProperties()
-        ours = replace(found, node_id=broker_id, cluster_id=cluster_id)
+        ours = replace(stored or MetaProperties(), node_id=broker_id, cluster_id=cluster_id)
         if ours != stored:
             replace_durably(directory.filesystem, f"{directory.path}/{META_PROPERTIES}", encode_meta_properties(ours))
 
 
-def _check_ours(path: str, stored: MetaProperties | None, broker_id: int, cluster_id: str) -> None:
+def _check_ours(path: str, stored: MetaProperties | None, broker_id: int, cluster_id: str | None) -> None:
     if stored is None:
         return
     if stored.node_id not in (None, broker_id):
@@ -68,7 +88,7 @@ def _check_ours(path: str, stored: MetaProperties | None, broker_id: int, cluste
             f"{path} is the data of broker {stored.node_id}, and this is broker {broker_id}:"
             f" set broker.id={stored.node_id}, or choose another directory"
         )
-    if stored.cluster_id not in (None, cluster_id):
+    if cluster_id is not None and stored.cluster_id not in (None, cluster_id):
         raise ForeignDirectory(
             f"{path} is of the cluster {stored.cluster_id}, and this one is {cluster_id}: choose another directory"
         )

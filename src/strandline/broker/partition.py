@@ -4,7 +4,7 @@
         |  consumers read up to here (read_committed)  |  ... up to here     |
 
 Everything below the high watermark is on every in-sync replica. A partition with one replica has committed what it
-has appended.
+has appended, unless `flush.messages` says how much of it may be missing on the disk: then the rest waits for a flush.
 
 Whoever waits (a long poll, acks=all, the group coordinator) is a watcher: told when the high watermark moves, or when
 the partition stops being what it was. A watcher takes a note and acts later, never inside the call.
@@ -89,12 +89,21 @@ class Partition:
                 f"{self.name} has {len(self.isr)} replicas in sync, min.insync.replicas is {self.min_insync_replicas}",
             )
 
+    def was_flushed(self) -> None:
+        """The recovery point of the log has moved."""
+        self._advance()
+
+    def has_failed(self) -> None:
+        """The log takes and gives nothing any more: whoever waits for it waits in vain."""
+        self._tell_watchers()
+
     def _advance(self) -> None:
         """The high watermark of the only replica is the end of its log."""
-        log_end_offset = self.log.log_end_offset
-        if log_end_offset > self.high_watermark:
-            self.high_watermark = log_end_offset
-            self.log.producers.high_watermark_moved(log_end_offset)
+        log = self.log
+        committed = min(log.log_end_offset, log.recovery_point + log.settings.flush_messages - 1)
+        if committed > self.high_watermark:
+            self.high_watermark = committed
+            log.producers.high_watermark_moved(committed)
             if self._watchers:
                 self._tell_watchers()
 

@@ -25,9 +25,13 @@ from strandline.broker.topic_deletion import TopicDeletion
 from strandline.broker.topic_opening import TopicOpening
 from strandline.groups.settings import OffsetsTopicSettings
 from strandline.metadata import paths
-from strandline.model.failures import Refused
+from strandline.model.failures import Refused, StorageFailed
 
 logger = logging.getLogger(__name__)
+
+# Of an adopted topic. The settings of the others are not known here, and what a wrong one deletes is gone.
+COMPACTED = {"cleanup.policy": "compact"}
+KEPT = {"retention.ms": "-1"}
 
 
 class SoleController:
@@ -66,12 +70,16 @@ class SoleController:
         for directory in self._state.directories.online():
             for partition in directory.logs:
                 found.setdefault(partition.topic, {})[partition.partition] = directory.topic_ids.get(partition)
+        offline = [directory.path for directory in self._state.directories.directories if not directory.is_usable()]
+        if found and offline:
+            raise StorageFailed(f"the topics found cannot be adopted while {', '.join(offline)} cannot be read")
         writes = []
         for topic, ids in found.items():
             topic_id = next((each for each in ids.values() if each is not None), None) or self._state.host.unique_id()
-            properties = {"cleanup.policy": "compact"} if topic in INTERNAL_TOPICS else {}
+            properties = COMPACTED if topic in INTERNAL_TOPICS else KEPT
             writes.append(self._creation.write(NewTopic(topic, max(ids) + 1, properties), topic_id))
-            logger.info("adopted topic %s with %d partitions", topic, max(ids) + 1)
+            advice = "; nothing of it is deleted until its retention.ms is set" if properties is KEPT else ""
+            logger.warning("adopted topic %s with %d partitions%s", topic, max(ids) + 1, advice)
         await each_of(writes)
 
     def _set_strays_aside(self) -> None:

@@ -10,7 +10,7 @@ an empty partition from one that lies there, and a new log in its place would hi
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from uuid import UUID
 
@@ -93,25 +93,32 @@ class TopicOpening:
         return decode_config(entity, (await self._state.session.get(paths.config_path(entity))).data)
 
     async def _read_states(self, topic: StoredTopic) -> None:
-        session, broker_id = self._state.session, self._state.broker_id
+        session = self._state.session
         has_states = await session.exists(paths.partitions_path(topic.name)) is not None
         names = (await session.children(paths.partitions_path(topic.name))).names if has_states else ()
         there = [int(name) for name in names if int(name) in topic.assignment]
         topic.states = dict(zip(there, await each_of(self._read_state(topic, each) for each in there), strict=True))
         missing = sorted(topic.assignment.keys() - topic.states.keys())
-        first = PartitionState(broker_id, FIRST_LEADER_EPOCH, (broker_id,), CONTROLLER_EPOCH)
-        await self._write_states(topic.name, missing, first, has_parent=has_states)
-        topic.states |= dict.fromkeys(missing, first)
+        first = {index: self._first_state(TopicPartition(topic.name, index)) for index in missing}
+        await self._write_states(topic.name, first, has_parent=has_states)
+        topic.states |= first
         topic.new = set(missing)
+
+    def _first_state(self, name: TopicPartition) -> PartitionState:
+        """A log that was adopted has seen leaders already: ours comes after them."""
+        log, broker_id = self._state.directories.log_of(name), self._state.broker_id
+        before = None if log is None else log.epochs.latest_epoch
+        leader_epoch = FIRST_LEADER_EPOCH if before is None else before + 1
+        return PartitionState(broker_id, leader_epoch, (broker_id,), CONTROLLER_EPOCH)
 
     async def _read_state(self, topic: StoredTopic, index: int) -> PartitionState:
         partition = TopicPartition(topic.name, index)
         data = (await self._state.session.get(paths.partition_state_path(partition))).data
         return decode_partition_state(partition, data)
 
-    async def _write_states(self, topic: str, indexes: Sequence[int], state: PartitionState, has_parent: bool) -> None:
+    async def _write_states(self, topic: str, states: Mapping[int, PartitionState], has_parent: bool) -> None:
         operations: list[Operation] = [] if has_parent else [Create(paths.partitions_path(topic))]
-        for index in indexes:
+        for index, state in states.items():
             partition = TopicPartition(topic, index)
             operations.append(Create(paths.partition_path(partition)))
             operations.append(Create(paths.partition_state_path(partition), encode_partition_state(state)))

@@ -91,11 +91,14 @@ async def _serve(properties: dict[str, str], *, until_stdin_closes: bool) -> Non
         loop.add_reader(sys.stdin, _stop_at_end_of_input, stopping)
     _raise_open_files()
     broker = Broker(properties)
+    broker.when_failed = stopping.set
     await broker.start()
     click.echo(ready_line(broker))
     sys.stdout.flush()
     await stopping.wait()
     await broker.stop()
+    if broker.failure is not None:
+        raise StorageFailed(broker.failure)
 
 
 def _stop_at_end_of_input(stopping: asyncio.Event) -> None:

@@ -12,6 +12,7 @@ from strandline.log.log import Log
 from strandline.log.log_directory import LogDirectory, Progress, SettingsOf
 from strandline.model.failures import StorageFailed
 from strandline.model.partitions import TopicPartition
+from strandline.model.settings import DAY_MS
 
 PARTS_MAX = 4  # of what is created at a time in one directory
 PARTITIONS_PER_PART_MIN = 16
@@ -32,12 +33,20 @@ class LogDirectories:
         *,
         now_ms: int,
         progress: Progress | None = None,
+        producer_id_expiration_ms: int = DAY_MS,
     ) -> LogDirectories:
         """Directories that fail are kept as offline ones; with none left there is nothing to serve."""
         opened: list[LogDirectory] = []
         try:
             for path in paths:
-                directory = LogDirectory.open(filesystem, path, settings_of, now_ms=now_ms, progress=progress)
+                directory = LogDirectory.open(
+                    filesystem,
+                    path,
+                    settings_of,
+                    now_ms=now_ms,
+                    progress=progress,
+                    producer_id_expiration_ms=producer_id_expiration_ms,
+                )
                 opened.append(directory)
         except BaseException:
             for directory in opened:

@@ -27,11 +27,13 @@ from strandline.log.clean_shutdown import (
     encode_clean_shutdown,
 )
 from strandline.log.creation import LogCreation, NewPartition
+from strandline.log.directory_checkpoints import CheckpointWork, DirectoryCheckpoints
 from strandline.log.filesystem import File, FileSystem, make_directories_durably, read_whole, replace_durably
 from strandline.log.log import Log
 from strandline.log.names import LOCK, PARTITION_METADATA
 from strandline.log.partition_metadata import decode_partition_metadata, encode_partition_metadata
 from strandline.log.recovery import open_log
+from strandline.log.removal import RemovalWork
 from strandline.model.failures import CorruptData, StorageFailed, check
 from strandline.model.partitions import (
     DELETED_FOLDER,
@@ -42,7 +44,7 @@ from strandline.model.partitions import (
     parse_partition_folder,
     stray_folder,
 )
-from strandline.model.settings import LogSettings
+from strandline.model.settings import DAY_MS, LogSettings
 
 KRAFT_METADATA_TOPIC = "__cluster_metadata"  # Kafka's own quorum log, which lies among the partitions: not ours
 SettingsOf = Callable[[str], LogSettings]
@@ -66,6 +68,12 @@ class LogDirectory:
         self.findings: list[str] = []  # what opening found and mended, in sentences
         self.failure: str | None = None
         self.was_clean = False
+        self.checkpoints = DirectoryCheckpoints(filesystem, path)
+        self.cleaner_offsets: dict[TopicPartition, int] = {}  # up to where logs are compacted
+        self.producer_id_expiration_ms = DAY_MS
+        # What the broker wants to hear of.
+        self.has_failed: Callable[[LogDirectory], object] = lambda _: None
+        self.flush_wanted: Callable[[Log, int], object] = lambda *_: None
         self._lock: File | None = None
         self._removals: deque[tuple[int, str]] = deque()
 
@@ -78,9 +86,11 @@ class LogDirectory:
         *,
         now_ms: int,
         progress: Progress | None = None,
+        producer_id_expiration_ms: int = DAY_MS,
     ) -> LogDirectory:
         """Lock the directory and open every partition in it. `progress` is called with each folder's name."""
         directory = cls(filesystem, path, settings_of)
+        directory.producer_id_expiration_ms = producer_id_expiration_ms
         try:
             make_directories_durably(filesystem, path)
             directory._take_lock()
@@ -110,11 +120,13 @@ class LogDirectory:
                 recovery_point=recovery_points.get(partition, 0),
                 log_start_offset=log_starts.get(partition, 0),
                 is_clean=self.was_clean,
+                producer_id_expiration_ms=self.producer_id_expiration_ms,
                 findings=found,
             )
             self._adopt(log)
             self.findings += [f"{folder}/{sentence}" for sentence in found]
             self._load_topic_id(folder, partition)
+        self.cleaner_offsets = self.read_cleaner_offsets()
         # What was lost must not count as flushed when the log has grown past it again (KAFKA-10101).
         if any(offset > self._recovery_point_of(partition) for partition, offset in recovery_points.items()):
             self.write_recovery_points()
@@ -125,8 +137,10 @@ class LogDirectory:
 
     def _adopt(self, log: Log) -> None:
         self.logs[log.partition] = log
+        log.producer_id_expiration_ms = self.producer_id_expiration_ms
         log.offsets_lowered = self._write_lowered_offsets
         log.has_failed = self.failed
+        log.flush_wanted = lambda up_to_offset: self.flush_wanted(log, up_to_offset)
 
     def _write_lowered_offsets(self) -> None:
         """A log was truncated: what the checkpoints promise must shrink before the log does."""
@@ -144,7 +158,7 @@ class LogDirectory:
     def _read_offsets(self, name: str) -> dict[TopicPartition, int]:
         """A damaged checkpoint counts as none: a recovery point of 0 costs a scan, not data."""
         try:
-            return checkpoints.read_offsets(self.filesystem, f"{self.path}/{name}")
+            return self.checkpoints.read(name)
         except CorruptData as error:
             self.findings.append(f"{name}: {error}; ignored")
             return {}
@@ -231,8 +245,10 @@ class LogDirectory:
         if not folders:
             return []
         gone = [(self.logs.pop(partition), f"{self.path}/{folder}") for partition, folder in folders.items()]
-        # The name may come back as a new, empty log, for which the old recovery point would be a lie.
+        # The name may come back as a new, empty log, for which the old offsets would be a lie.
         self._write_lowered_offsets()
+        if self.cleaner_offsets.keys() & folders.keys():
+            self.write_cleaner_offsets({name: at for name, at in self.cleaner_offsets.items() if name not in folders})
         try:
             for log, target in gone:
                 self.topic_ids.pop(log.partition, None)
@@ -245,52 +261,75 @@ class LogDirectory:
             raise self.failed(error) from error
         return gone
 
+    def begin_removal(self, now_ms: int) -> RemovalWork | None:
+        """Segments and folders whose delay has passed, for `run` in any thread to unlink; None if there are none."""
+        segments = [
+            segment for log in self.logs.values() if log.deletions for segment in log.deletions.take_due(now_ms)
+        ]
+        folders = []
+        while self._removals and self._removals[0][0] <= now_ms:
+            folders.append(self._removals.popleft()[1])
+        return RemovalWork(self.filesystem, segments, folders) if segments or folders else None
+
     def remove_due_files(self, now_ms: int) -> None:
-        """Unlink segments and folders whose delay has passed (SPEC C5)."""
+        """Unlink segments and folders whose delay has passed (SPEC C5), for callers that may wait for the disk."""
         self.check_usable()
+        work = self.begin_removal(now_ms)
         try:
-            for log in self.logs.values():
-                log.deletions.remove_due(now_ms)
-            while self._removals and self._removals[0][0] <= now_ms:
-                self.filesystem.remove_tree(self._removals.popleft()[1])
+            if work is not None:
+                work.run()
         except OSError as error:
             raise self.failed(error) from error
 
     # Checkpoints.
 
     def write_recovery_points(self) -> None:
-        self._write_offsets(
-            checkpoints.RECOVERY_POINT_CHECKPOINT,
-            {partition: log.recovery_point for partition, log in self.logs.items()},
-        )
+        self._write_offsets(checkpoints.RECOVERY_POINT_CHECKPOINT, self._recovery_points())
 
     def write_log_starts(self) -> None:
-        """Only those that lie inside a segment: the others are the first segment's name (as Kafka does)."""
-        self._write_offsets(
-            checkpoints.LOG_START_CHECKPOINT,
-            {
-                partition: log.log_start_offset
-                for partition, log in self.logs.items()
-                if log.log_start_offset > log.segments.first.base_offset
-            },
-        )
+        self._write_offsets(checkpoints.LOG_START_CHECKPOINT, self._log_starts())
 
     def write_high_watermarks(self, high_watermarks: Mapping[TopicPartition, int]) -> None:
         self._write_offsets(checkpoints.HIGH_WATERMARK_CHECKPOINT, high_watermarks)
 
+    def write_cleaner_offsets(self, offsets: Mapping[TopicPartition, int]) -> None:
+        self.cleaner_offsets = dict(offsets)
+        self._write_offsets(checkpoints.CLEANER_CHECKPOINT, dict(offsets))
+
     def read_high_watermarks(self) -> dict[TopicPartition, int]:
         return self._read_offsets(checkpoints.HIGH_WATERMARK_CHECKPOINT)
-
-    def write_cleaner_offsets(self, offsets: Mapping[TopicPartition, int]) -> None:
-        self._write_offsets(checkpoints.CLEANER_CHECKPOINT, offsets)
 
     def read_cleaner_offsets(self) -> dict[TopicPartition, int]:
         return self._read_offsets(checkpoints.CLEANER_CHECKPOINT)
 
+    def begin_recovery_points(self) -> CheckpointWork | None:
+        """As `write_recovery_points`, but the write is left to `run`, in any thread. None: it would change nothing."""
+        return self.checkpoints.begin(checkpoints.RECOVERY_POINT_CHECKPOINT, self._recovery_points())
+
+    def begin_log_starts(self) -> CheckpointWork | None:
+        return self.checkpoints.begin(checkpoints.LOG_START_CHECKPOINT, self._log_starts())
+
+    def begin_high_watermarks(self, high_watermarks: Mapping[TopicPartition, int]) -> CheckpointWork | None:
+        return self.checkpoints.begin(checkpoints.HIGH_WATERMARK_CHECKPOINT, high_watermarks)
+
+    def begin_cleaner_offsets(self) -> CheckpointWork | None:
+        return self.checkpoints.begin(checkpoints.CLEANER_CHECKPOINT, dict(self.cleaner_offsets))
+
+    def _recovery_points(self) -> dict[TopicPartition, int]:
+        return {partition: log.recovery_point for partition, log in self.logs.items()}
+
+    def _log_starts(self) -> dict[TopicPartition, int]:
+        """Only those that lie inside a segment: the others are the first segment's name (as Kafka does)."""
+        return {
+            partition: log.log_start_offset
+            for partition, log in self.logs.items()
+            if log.log_start_offset > log.segments.first.base_offset
+        }
+
     def _write_offsets(self, name: str, offsets: Mapping[TopicPartition, int]) -> None:
         self.check_usable()
         try:
-            checkpoints.write_offsets(self.filesystem, f"{self.path}/{name}", offsets)
+            self.checkpoints.write(name, offsets)
         except OSError as error:
             raise self.failed(error) from error
 
@@ -309,6 +348,7 @@ class LogDirectory:
             self.failure = str(error)
             for log in self.logs.values():
                 log.failed(error)
+            self.has_failed(self)
         return StorageFailed(f"{self.path}: {error}")
 
     def close(self, *, now_ms: int) -> None:

@@ -78,9 +78,11 @@ class LogState:
         self.last_flush_ms = now_ms
         self.failure: OSError | None = None
         self.is_closed = False
-        # What the log directory wants to hear of: to write its checkpoints, and to go offline as a whole.
+        # What the log directory wants to hear of: to write its checkpoints, to go offline as a whole, and to have
+        # everything below an offset flushed, soon and not inside the call.
         self.offsets_lowered: Callable[[], None] = lambda: None
         self.has_failed: Callable[[OSError], object] = lambda _: None
+        self.flush_wanted: Callable[[int], object] = lambda _: None
         self._saved_epoch = STALE_EPOCHS if has_stale_epochs else _latest(epochs)  # in their file
         self._has_new_names = has_new_names  # whether the folder has names that are not synced
         self._unflushed_paths: list[str] = []  # small files of segments that may all lie below the recovery point

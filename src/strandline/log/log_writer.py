@@ -54,6 +54,8 @@ class LogWriter(LogState):
                 except Refused as refused:
                     outcomes.append(refused)
             self._write_pending()
+            if self.log_end_offset - self.recovery_point >= self.settings.flush_messages:
+                self.flush_wanted(self.log_end_offset)
         except OSError as error:
             raise self.failed(error) from error
         except BaseException:
@@ -190,6 +192,7 @@ class LogWriter(LogState):
         )
         self._has_new_names = True
         self.segments.add(segment)
+        self.flush_wanted(base_offset)
         return segment
 
 

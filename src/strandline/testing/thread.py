@@ -38,6 +38,9 @@ class BrokerThread:
         except Exception as failure:
             raise BrokerFailed(f"the broker did not start: {failure}") from failure
 
+    def is_alive(self) -> bool:
+        return self._thread.is_alive()
+
     def stop(self) -> None:
         if not self._stopped.done():
             self._loop.call_soon_threadsafe(self._stop.set)
@@ -56,7 +59,10 @@ class BrokerThread:
             self._stopped.set_result(None)
 
     async def _serve(self) -> None:
+        self.broker.when_failed = self._stop.set
         await self.broker.start()
         self._started.set_result(asyncio.get_running_loop())
         await self._stop.wait()
         await self.broker.stop()
+        if self.broker.failure is not None:
+            raise BrokerFailed(self.broker.failure)

@@ -209,6 +209,8 @@ class WaitForCommit:
         places = self._produced.places
         if not partition.is_leader:
             self._fail(partition, ErrorCode.NOT_LEADER_OR_FOLLOWER)
+        elif partition.log.failure is not None:
+            self._fail(partition, ErrorCode.KAFKA_STORAGE_ERROR)
         if all(each.high_watermark >= offset or result.error_code for each, result, offset in places):
             self._answer()
 
