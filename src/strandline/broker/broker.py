@@ -23,6 +23,7 @@ from strandline.broker.controlled_state import ControlledState
 from strandline.broker.directory_failures import DirectoryFailures
 from strandline.broker.dispatch import Dispatch
 from strandline.broker.fetch_sessions import FetchSessions
+from strandline.broker.group_coordinator import GroupCoordinator
 from strandline.broker.handlers.produce import ProduceHandler
 from strandline.broker.host import LoopHost
 from strandline.broker.housekeeping.closing import flush_before_close
@@ -83,10 +84,8 @@ class Broker:
 
     def _take_identity(self, known: MetaProperties) -> None:
         """Where no setting says who we are, the data does."""
-        static = self.configuration.static
-        if known.node_id is not None and not static.keys() & {"broker.id", "node.id"}:
-            static["broker.id"] = str(known.node_id)
-            self.configuration.changed()
+        if known.node_id is not None and not self.configuration.static.keys() & {"broker.id", "node.id"}:
+            self.configuration.set_static("broker.id", str(known.node_id))
             self.settings = self.configuration.of_broker(BrokerSettings)
 
     def _open_store(self) -> None:
@@ -121,6 +120,7 @@ class Broker:
     async def _bring_up(self, cluster_id: str) -> None:
         claim_directories(self.directories, self.settings.broker_id, cluster_id)
         self.image = ClusterImage(cluster_id)
+        self.groups = GroupCoordinator(self.image, self.configuration, self.host)
         self.directory_failures = DirectoryFailures(
             self.settings.broker_id, self.directories, self.partitions, self.image, self._all_directories_failed
         )
@@ -132,6 +132,7 @@ class Broker:
             self.image,
             self.configuration,
             self.host,
+            self.groups,
         )
         self.controller = SoleController(self.controlled)
         await _completed(self.controller.start())
@@ -158,6 +159,7 @@ class Broker:
 
     async def stop(self) -> None:
         """A clean stop: what was acknowledged is on the disk, and the next start need not look for it."""
+        self.groups.close()
         await self.server.stop()
         await self._stop_housekeeping()
         self.directories.close(now_ms=self.host.now_ms())

@@ -42,6 +42,8 @@ class BrokerSettings(PropertySettings):
     max_incremental_fetch_session_cache_slots: int = setting(
         1000, "max.incremental.fetch.session.cache.slots", at_least=0, at_most=INT_MAX
     )
+    offsets_load_buffer_size: int = setting(5 * 2**20, "offsets.load.buffer.size", at_least=1, at_most=INT_MAX)
+    offsets_commit_timeout_ms: int = setting(5000, "offsets.commit.timeout.ms", at_least=1, at_most=INT_MAX)
 
     def __post_init__(self) -> None:
         self.listener()

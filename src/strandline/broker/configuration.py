@@ -77,6 +77,11 @@ class Configuration:
         """Called with the topic after one of its own settings changed."""
         self._topic_listeners.append(listener)
 
+    def set_static(self, name: str, value: str) -> None:
+        """What a file could have said, found elsewhere before anybody reads it."""
+        self.static[name] = value
+        self._merged = None
+
     def set_dynamic(self, *, default: Mapping[str, str], broker: Mapping[str, str]) -> None:
         """They have been checked."""
         self.dynamic_default, self.dynamic_broker = dict(default), dict(broker)
