@@ -17,11 +17,13 @@ from typing import Any, TypeVar
 from strandline.broker.api_handlers import api_handlers
 from strandline.broker.broker_settings import BrokerSettings
 from strandline.broker.cluster_image import BrokerAddress, ClusterImage
+from strandline.broker.configs.application import SettingsInForce
 from strandline.broker.configuration import Configuration
 from strandline.broker.controlled_state import ControlledState
 from strandline.broker.directory_failures import DirectoryFailures
 from strandline.broker.dispatch import Dispatch
 from strandline.broker.fetch_sessions import FetchSessions
+from strandline.broker.group_coordinator import GroupCoordinator
 from strandline.broker.handlers.produce import ProduceHandler
 from strandline.broker.host import LoopHost
 from strandline.broker.housekeeping.closing import flush_before_close
@@ -55,7 +57,6 @@ class Broker:
         """Raises `BadSetting` for settings that cannot be used."""
         self.configuration = Configuration(properties)
         self.settings = self.configuration.of_broker(BrokerSettings)
-        self.network_settings = self.configuration.of_broker(NetworkSettings)
         self.directory_settings = self.configuration.of_broker(LogDirectorySettings)
         self.partitions = Partitions()
         self.addresses: list[tuple[str, int]] = []  # where it listens
@@ -83,10 +84,8 @@ class Broker:
 
     def _take_identity(self, known: MetaProperties) -> None:
         """Where no setting says who we are, the data does."""
-        static = self.configuration.static
-        if known.node_id is not None and not static.keys() & {"broker.id", "node.id"}:
-            static["broker.id"] = str(known.node_id)
-            self.configuration.changed()
+        if known.node_id is not None and not self.configuration.static.keys() & {"broker.id", "node.id"}:
+            self.configuration.set_static("broker.id", str(known.node_id))
             self.settings = self.configuration.of_broker(BrokerSettings)
 
     def _open_store(self) -> None:
@@ -121,20 +120,21 @@ class Broker:
     async def _bring_up(self, cluster_id: str) -> None:
         claim_directories(self.directories, self.settings.broker_id, cluster_id)
         self.image = ClusterImage(cluster_id)
+        self.groups = GroupCoordinator(self.image, self.configuration, self.host)
         self.directory_failures = DirectoryFailures(
             self.settings.broker_id, self.directories, self.partitions, self.image, self._all_directories_failed
         )
-        self.controller = SoleController(
-            ControlledState(
-                self.settings.broker_id,
-                self.session,
-                self.directories,
-                self.partitions,
-                self.image,
-                self.configuration,
-                self.host,
-            )
+        self.controlled = ControlledState(
+            self.settings.broker_id,
+            self.session,
+            self.directories,
+            self.partitions,
+            self.image,
+            self.configuration,
+            self.host,
+            self.groups,
         )
+        self.controller = SoleController(self.controlled)
         await _completed(self.controller.start())
         self.producer_ids = ProducerIds(self.session, self.settings.broker_id)
         self.fetch_sessions = FetchSessions(
@@ -147,7 +147,8 @@ class Broker:
         self.housekeeping.start()
 
     def _listen(self) -> None:
-        self.server = Server(self.network_settings, self.dispatch)
+        self.server = Server(self.configuration.of_broker(NetworkSettings), self.dispatch)
+        SettingsInForce(self.configuration, self.partitions, self.server)
         listener, advertised = self.settings.listener(), self.settings.advertised_listener()
         self.addresses = self.server.listen(listener.host, listener.port)
         host, port = advertised or ("", 0)
@@ -158,6 +159,7 @@ class Broker:
 
     async def stop(self) -> None:
         """A clean stop: what was acknowledged is on the disk, and the next start need not look for it."""
+        self.groups.close()
         await self.server.stop()
         await self._stop_housekeeping()
         self.directories.close(now_ms=self.host.now_ms())
@@ -190,6 +192,9 @@ class Broker:
 
     async def _load_configuration(self) -> None:
         """Dynamic settings and those of topics, before any log is opened with them."""
+        unknown = self.configuration.unknown_names()
+        if unknown:
+            logger.warning("settings that nobody here knows have no effect: %s", ", ".join(unknown))
         await self.configuration.load(self.session, self.settings.broker_id)
 
 

@@ -30,11 +30,20 @@ class BrokerSettings(PropertySettings):
     default_replication_factor: int = setting(1, "default.replication.factor", at_least=1, at_most=2**15 - 1)
     auto_create_topics_enable: bool = setting(True, "auto.create.topics.enable")
     delete_topic_enable: bool = setting(True, "delete.topic.enable")
+    # Ours; Kafka's controller has it as a constant.
+    max_partitions_per_request: int = setting(10_000, "max.partitions.per.request", at_least=1, at_most=INT_MAX)
+    max_request_partition_size_limit: int = setting(
+        2000, "max.request.partition.size.limit", at_least=1, at_most=INT_MAX
+    )
+    # What Kafka's own brokers say that can be mixed with ours. Tools conclude from it what a broker can do.
+    inter_broker_protocol_version: str = setting("3.9-IV0", "inter.broker.protocol.version", one_of=("3.9-IV0", "3.9"))
     background_threads: int = setting(10, "background.threads", at_least=1, at_most=1000)
     fetch_max_bytes: int = setting(55 * 2**20, "fetch.max.bytes", at_least=1024, at_most=INT_MAX)
     max_incremental_fetch_session_cache_slots: int = setting(
         1000, "max.incremental.fetch.session.cache.slots", at_least=0, at_most=INT_MAX
     )
+    offsets_load_buffer_size: int = setting(5 * 2**20, "offsets.load.buffer.size", at_least=1, at_most=INT_MAX)
+    offsets_commit_timeout_ms: int = setting(5000, "offsets.commit.timeout.ms", at_least=1, at_most=INT_MAX)
 
     def __post_init__(self) -> None:
         self.listener()

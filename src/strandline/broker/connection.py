@@ -117,9 +117,17 @@ class Connection:
 
     def receive(self, received: memoryview) -> list[Part]:
         """Handle all whole frames in these bytes; what to send now. The bytes may be overwritten afterwards."""
+        # While all requests look like the last one, they go their short way from here.
+        lane = None if self._pending or self._held or self._ended else self.lane
         try:
             for frame in self._cutter.cut(received):
-                self._take(frame)
+                if lane is not None and (taken := lane.take(frame, self)) is not None:
+                    self.requests += 1
+                    self._pending.append(taken)
+                    self._has_deferred = True
+                else:
+                    lane = None
+                    self._take(frame)
         except ProtocolError as error:
             self._end(str(error))
         return self._settled()
@@ -133,7 +141,9 @@ class Connection:
         if frame is None:
             return []
         self._take(frame)
-        return self._settled()
+        output = self._settled()
+        self._cutter.reuse(frame)
+        return output
 
     def proceed(self) -> list[Part]:
         """What to send after an answer came, or after all was sent and held requests may go on."""
@@ -246,7 +256,8 @@ class Connection:
             self._end("", drop_held=True)
         self._is_settling = False
         for pending in self._pending:
-            pending.park()
+            if pending.parts is None:
+                pending.park()
 
     def _emit_answered(self) -> None:
         pending = self._pending

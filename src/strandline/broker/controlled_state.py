@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from strandline.broker.cluster_image import ClusterImage
 from strandline.broker.configuration import Configuration
 from strandline.broker.host import Host
+from strandline.broker.partition import LeadershipListener
 from strandline.broker.partitions import Partitions
 from strandline.log.log_directories import LogDirectories
 from strandline.metadata.store import Session
@@ -21,3 +22,4 @@ class ControlledState:
     image: ClusterImage
     configuration: Configuration
     host: Host
+    leadership: LeadershipListener

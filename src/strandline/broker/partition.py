@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
+from strandline.broker.cluster_image import INTERNAL_TOPICS
 from strandline.log.filesystem import Buffer
 from strandline.log.log import Log
 from strandline.log.log_slice import LogSlice
@@ -29,10 +30,17 @@ class Watcher(Protocol):
     def partition_moved(self, partition: Partition) -> None: ...
 
 
+class LeadershipListener(Protocol):
+    """Whoever has work to do for the partitions that this broker leads."""
+
+    def became_leader(self, partition: Partition) -> None: ...
+    def resigned(self, partition: Partition) -> None: ...
+
+
 class Partition:
     __slots__ = (
-        "_watchers", "broker_id", "high_watermark", "isr", "leader_epoch", "leader_id", "log", "min_insync_replicas",
-        "name", "replicas", "topic_id",
+        "_watchers", "broker_id", "high_watermark", "is_internal", "isr", "leader_epoch", "leader_id", "log",
+        "min_insync_replicas", "name", "replicas", "topic_id",
     )  # fmt: skip
 
     def __init__(self, name: TopicPartition, topic_id: bytes, log: Log, broker_id: int) -> None:
@@ -40,6 +48,7 @@ class Partition:
         self.topic_id = topic_id
         self.log = log
         self.broker_id = broker_id
+        self.is_internal = name.topic in INTERNAL_TOPICS  # written by coordinators, never by a client
         self.leader_id = NO_LEADER
         self.leader_epoch = -1
         self.replicas: tuple[int, ...] = ()

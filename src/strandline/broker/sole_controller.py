@@ -25,7 +25,7 @@ from strandline.broker.topic_deletion import TopicDeletion
 from strandline.broker.topic_opening import TopicOpening
 from strandline.groups.settings import OffsetsTopicSettings
 from strandline.metadata import paths
-from strandline.model.failures import StorageFailed
+from strandline.model.failures import Refused, StorageFailed
 
 logger = logging.getLogger(__name__)
 
@@ -110,9 +110,15 @@ class SoleController:
         names = list(topics)
         for topic in names:
             await self._creation.wait_for(topic)
-        missing = [self._by_default(topic) for topic in names if topic not in self._state.image.topics]
+        missing, failed = [], {}
+        for topic in names:
+            if topic not in self._state.image.topics:
+                try:
+                    missing.append(self._by_default(topic))
+                except Refused as refused:
+                    failed[topic] = refused
         outcomes = await self._creation.create(missing)
-        return {topic: outcome for topic, outcome in outcomes.items() if isinstance(outcome, Exception)}
+        return failed | {topic: each for topic, each in outcomes.items() if isinstance(each, Exception)}
 
     async def create_topic_by_default(self, topic: str) -> None:
         for failure in (await self.create_topics_by_default([topic])).values():
@@ -120,6 +126,7 @@ class SoleController:
 
     def _by_default(self, topic: str) -> NewTopic:
         if topic != CONSUMER_OFFSETS:
+            self._state.image.check_replication_factor(self.settings.default_replication_factor)
             return NewTopic(topic, self.settings.num_partitions)
         settings = self._state.configuration.of_broker(OffsetsTopicSettings)
         properties = {
@@ -129,9 +136,16 @@ class SoleController:
         }
         return NewTopic(topic, settings.offsets_topic_num_partitions, properties)
 
-    def check_new_topic(self, topic: str) -> None:
-        """Refuse a name that could not be given to a topic now."""
-        self._creation.check_name(topic, self._creation.similar_names())
+    def refused_names(self, topics: Iterable[str]) -> dict[str, Refused]:
+        """Those that could not be given to a topic now."""
+        refused = {}
+        similar_names = self._creation.similar_names()
+        for topic in topics:
+            try:
+                self._creation.check_name(topic, similar_names)
+            except Refused as why:
+                refused[topic] = why
+        return refused
 
     # Growing and going.
 

@@ -11,6 +11,7 @@ from uuid import UUID
 from strandline.broker.controlled_state import ControlledState
 from strandline.broker.procedures import all_of
 from strandline.broker.topic_opening import TopicOpening
+from strandline.log.log_directory import KRAFT_METADATA_TOPIC
 from strandline.metadata import paths
 from strandline.metadata.answer import Answer
 from strandline.metadata.config_values import encode_config
@@ -76,6 +77,8 @@ class TopicCreation:
 
     def check_name(self, topic: str, similar_names: Mapping[str, str]) -> None:
         check_topic_name(topic)
+        if topic == KRAFT_METADATA_TOPIC:
+            raise Refused(ErrorCode.INVALID_TOPIC_EXCEPTION, f"{topic} is a name that Kafka keeps for itself.")
         if topic in self._state.image.topics or topic in self._being_created:
             raise Refused(ErrorCode.TOPIC_ALREADY_EXISTS, f"Topic {topic!r} already exists.")
         similar = similar_names.get(metric_name(topic))

@@ -45,6 +45,7 @@ class TopicDeletion:
             self._state.configuration.set_topic(topic, None)
             for partition in self._state.partitions.remove_topic(topic):
                 partition.resign()
+                self._state.leadership.resigned(partition)
         now_ms, host = self._state.host.now_ms(), self._state.host
         for directory in self._state.directories.online():
             removed = [name for name in directory.logs if name.topic in names]

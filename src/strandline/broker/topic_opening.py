@@ -181,4 +181,5 @@ class TopicOpening:
         partition.min_insync_replicas = self._state.configuration.replication_settings(topic.name).min_insync_replicas
         partition.become_leader(state.leader_epoch, replicas, state.isr)
         self._state.partitions.add(partition)
+        self._state.leadership.became_leader(partition)
         return True

@@ -19,7 +19,7 @@ import shutil
 import struct
 import sys
 from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from strandline.model.failures import CorruptData
 
@@ -79,6 +79,11 @@ class File(Protocol):
     def close(self) -> None: ...
 
 
+class Space(NamedTuple):
+    total_bytes: int
+    usable_bytes: int  # by us, which may be less than is free
+
+
 class FileSystem(Protocol):
     def open(self, path: str, *, create: bool = False, writable: bool = True) -> File: ...
     def exists(self, path: str) -> bool: ...
@@ -101,6 +106,10 @@ class FileSystem(Protocol):
     def remove_tree(self, path: str) -> None: ...
     def sync_directory(self, path: str) -> None: ...
     def modified_ms(self, path: str) -> int: ...
+    def space(self, path: str) -> Space:
+        """Of the disk that a folder lies on."""
+        ...
+
     def lock(self, path: str) -> File | None:
         """Take an exclusive lock on the file (created if need be); None while another process holds it."""
         ...
@@ -254,6 +263,10 @@ class RealFileSystem:
 
     def modified_ms(self, path: str) -> int:
         return os.stat(path).st_mtime_ns // 1_000_000
+
+    def space(self, path: str) -> Space:
+        found = os.statvfs(path)
+        return Space(found.f_blocks * found.f_frsize, found.f_bavail * found.f_frsize)
 
     def lock(self, path: str) -> RealFile | None:
         file = self.open(path, create=True)

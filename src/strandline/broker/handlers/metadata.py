@@ -103,6 +103,4 @@ def _partition(index: int, partition: PartitionImage) -> MetadataResponsePartiti
 
 
 def _broker(broker: BrokerAddress, reached_by: tuple[str, int]) -> MetadataResponseBroker:
-    """Without an advertised address a client keeps the one that it found to work."""
-    host, port = (broker.host, broker.port) if broker.host else reached_by
-    return MetadataResponseBroker(broker.broker_id, host, port, broker.rack)
+    return MetadataResponseBroker(broker.broker_id, *broker.address_for(reached_by), broker.rack)

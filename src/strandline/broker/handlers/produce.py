@@ -82,7 +82,7 @@ class ProduceHandler:
             return
         topic = asked.topic_data[0]
         partition = self._topic(request.api_version, topic).get(topic.partition_data[0].index)
-        if partition is not None:
+        if partition is not None and not partition.is_internal:
             frame = request.frame
             request.connection.lane = lane_of(frame, asked, request.api_version, partition, self._add)
 
@@ -123,6 +123,8 @@ class ProduceHandler:
 
     def _check(self, partition: Partition, asked: ProduceRequest, data: PartitionProduceData, version: int) -> Buffer:
         """What can be said before the log looks at the batch."""
+        if partition.is_internal:
+            raise Refused(ErrorCode.INVALID_TOPIC_EXCEPTION, f"{partition.name.topic} is not written by clients")
         if partition.leader_id != partition.broker_id:
             partition.check_leader()
         if asked.acks == ALL_IN_SYNC:
