@@ -8,7 +8,7 @@ READY  := $(VENV)/.ready
 JOBS   ?= auto
 KCAT   := $(shell command -v kcat)
 
-.PHONY: run test check bench interop rewrite format clean
+.PHONY: run test check bench fuzz interop rewrite format clean
 
 run: $(READY)                    ## a broker on port 9092 with its data in ./data
 	@exec $(BIN)/strandline serve
@@ -26,6 +26,9 @@ check: $(READY)                  ## style, types, architecture
 
 bench: $(READY)                  ## ratios against the raw system calls, measured in the same run
 	@$(BIN)/python -m benchmarks
+
+fuzz: $(READY)                   ## 200,000 mutated frames against a broker; FUZZ="--frames 1000000 --seed 7" for others
+	@$(BIN)/python -m tests.fuzz $(FUZZ)
 
 interop: $(READY)                ## Apache Kafka itself as referee; needs Maven and Java, fails without them
 	@$(BIN)/python -m pytest -q -m interop -p no:randomly tests/interop

@@ -104,17 +104,17 @@ class TopicOpening:
         topic.states |= first
         topic.new = set(missing)
 
-    async def _read_state(self, topic: StoredTopic, index: int) -> PartitionState:
-        partition = TopicPartition(topic.name, index)
-        data = (await self._state.session.get(paths.partition_state_path(partition))).data
-        return decode_partition_state(partition, data)
-
     def _first_state(self, name: TopicPartition) -> PartitionState:
         """A log that was adopted has seen leaders already: ours comes after them."""
         log, broker_id = self._state.directories.log_of(name), self._state.broker_id
         before = None if log is None else log.epochs.latest_epoch
         leader_epoch = FIRST_LEADER_EPOCH if before is None else before + 1
         return PartitionState(broker_id, leader_epoch, (broker_id,), CONTROLLER_EPOCH)
+
+    async def _read_state(self, topic: StoredTopic, index: int) -> PartitionState:
+        partition = TopicPartition(topic.name, index)
+        data = (await self._state.session.get(paths.partition_state_path(partition))).data
+        return decode_partition_state(partition, data)
 
     async def _write_states(self, topic: str, states: Mapping[int, PartitionState], has_parent: bool) -> None:
         operations: list[Operation] = [] if has_parent else [Create(paths.partitions_path(topic))]

@@ -11,7 +11,7 @@ whoever uses it reads it each time.
 
 from __future__ import annotations
 
-import math
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from enum import IntEnum
@@ -105,7 +105,7 @@ def text_of(value: Any) -> str:
         return "true" if value else "false"
     if isinstance(value, tuple):
         return ",".join(value)
-    if isinstance(value, float) and math.isinf(value):
+    if isinstance(value, float) and value >= sys.float_info.max:
         return DOUBLE_MAX_TEXT
     return str(value)
 
