@@ -117,7 +117,8 @@ def test_what_cannot_be_created_is_refused_with_a_sentence(peer: AdminPeer, tmp_
     asked, error_code = BAD_TOPICS[what]
     bad, good = peer.create(asked, topic("good", 1, 1))
     assert bad.error_code == error_code
-    assert bad.error_message and bad.error_message.endswith(".")
+    assert bad.error_message is not None
+    assert bad.error_message.endswith(".")
     assert (bad.num_partitions, bad.replication_factor, bad.topic_id, bad.configs) == (-1, -1, NO_UUID, [])
     assert good.error_code == 0
     assert folders(tmp_path) == {"good-0"}
@@ -189,9 +190,7 @@ def test_what_cannot_be_deleted(peer: AdminPeer) -> None:
     topic_id = peer.create_one("orders")
     codes = [
         each.error_code
-        for each in peer.delete(
-            "nobody", "../x", DeleteTopicState("orders", topic_id), DeleteTopicState(None, NO_UUID)
-        )
+        for each in peer.delete("nobody", "../x", DeleteTopicState("orders", topic_id), DeleteTopicState(None, NO_UUID))
     ]
     unknown, both, neither = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.INVALID_REQUEST, ErrorCode.INVALID_REQUEST
     assert codes == [unknown, unknown, both, neither]
@@ -238,7 +237,8 @@ def test_what_cannot_grow(peer: AdminPeer) -> None:
     assert peer.grow(("orders", -3)) == [("orders", ErrorCode.INVALID_PARTITIONS)]
     assert peer.grow(("nobody", 3)) == [("nobody", ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)]
     assert peer.grow(("orders", 3), ("orders", 4)) == [("orders", ErrorCode.INVALID_REQUEST)]
-    for assignments in ([[1], [1]], [[7]], [[]], [[1, 1]]):
+    bad: list[list[list[int]]] = [[[1], [1]], [[7]], [[]], [[1, 1]]]
+    for assignments in bad:
         assert peer.grow(("orders", 3), assignments=assignments) == [("orders", ErrorCode.INVALID_REPLICA_ASSIGNMENT)]
     assert peer.partition_count("orders") == 2
 

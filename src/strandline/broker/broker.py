@@ -148,7 +148,7 @@ class Broker:
 
     def _listen(self) -> None:
         self.server = Server(self.configuration.of_broker(NetworkSettings), self.dispatch)
-        SettingsInForce(self.configuration, self.partitions, self.server)
+        SettingsInForce(self.configuration, self.partitions, self.directories, self.server)
         listener, advertised = self.settings.listener(), self.settings.advertised_listener()
         self.addresses = self.server.listen(listener.host, listener.port)
         host, port = advertised or ("", 0)

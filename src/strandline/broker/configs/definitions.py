@@ -52,8 +52,12 @@ BROKER_SETTINGS: tuple[type[PropertySettings], ...] = (
 DYNAMIC_FIELDS: dict[type[PropertySettings], frozenset[str]] = {
     LogSettings: frozenset(entry.name for entry in fields(LogSettings)),
     ReplicationSettings: frozenset(("min_insync_replicas",)),
+    CleanerSettings: frozenset(entry.name for entry in fields(CleanerSettings)),
+    ProducerStateSettings: frozenset(("producer_id_expiration_ms",)),
+    GroupSettings: frozenset(entry.name for entry in fields(GroupSettings)) - {"offsets_retention_check_interval_ms"},
     NetworkSettings: frozenset(
         (
+            "max_connection_creation_rate",
             "max_connections",
             "max_connections_per_ip",
             "max_connections_per_ip_overrides",

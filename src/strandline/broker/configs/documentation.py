@@ -163,10 +163,16 @@ log.dirs
     The directories of the data, separated by commas.
 log.flush.offset.checkpoint.interval.ms
     How often it is noted how far the logs are on the disk.
+log.flush.scheduler.interval.ms
+    How often the broker looks for logs that are to be synced; the default of log.flush.interval.ms too.
 log.flush.start.offset.checkpoint.interval.ms
     How often it is noted where the logs begin.
+log.initial.task.delay.ms
+    How long after its start a broker waits with the first retention, checkpoints and other housekeeping.
 log.retention.check.interval.ms
     How often the broker looks for segments that may be deleted.
+max.connection.creation.rate
+    How many connections are accepted in a second; more have to wait.
 max.connections
     How many connections there may be, all together.
 max.connections.per.ip
@@ -187,6 +193,10 @@ num.partitions
     How many partitions a topic gets that does not say.
 offset.metadata.max.bytes
     How long the text may be that a consumer stores with an offset.
+offsets.commit.timeout.ms
+    How long a commit of offsets waits for all replicas that are in sync.
+offsets.load.buffer.size
+    How many bytes are read at a time when the groups of a partition are loaded.
 offsets.retention.check.interval.ms
     How often the broker looks for offsets that may be forgotten.
 offsets.retention.minutes
@@ -197,6 +207,8 @@ offsets.topic.replication.factor
     How many replicas the topic of the offsets gets when it is created.
 offsets.topic.segment.bytes
     The segment size of the topic of the offsets when it is created.
+producer.id.expiration.check.interval.ms
+    How often the broker looks for idempotent producers that may be forgotten.
 producer.id.expiration.ms
     How long an idempotent producer that writes nothing is remembered.
 queued.max.request.bytes
