@@ -1,4 +1,4 @@
-"""Topics over restarts, crashes and failing directories: the store has the last word, and no record changes its topic."""
+"""Topics over restarts, crashes and failing directories: the store has the last word."""
 
 from __future__ import annotations
 

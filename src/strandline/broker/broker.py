@@ -178,7 +178,7 @@ class Broker:
         self.housekeeping.write_last_high_watermarks()
 
     async def _end_of_procedures(self) -> None:
-        """A topic that is being created is created: what procedures wait for, the store and threads, comes by itself."""
+        """A topic that is being created is created: what procedures wait for comes by itself."""
         while not (self._store.is_idle and self.host.is_idle):
             await asyncio.sleep(IDLE_CHECK_S)
 
