@@ -198,7 +198,7 @@ class LogDirectory:
             check(new.partition.partition >= 0, f"partitions are not negative: {new.partition}")
             check(new.partition not in self.logs, f"{new.partition} is in {self.path} already")
         with_settings = [(new, self.settings_of(new.partition.topic)) for new in wanted]
-        return LogCreation(self.filesystem, self.path, with_settings, now_ms)
+        return LogCreation(self.filesystem, self.path, with_settings, now_ms, self.producer_id_expiration_ms)
 
     def end_create(self, creation: LogCreation) -> list[Log]:
         """`creation.run()` has returned: from now on the logs are ours."""
@@ -248,7 +248,9 @@ class LogDirectory:
         # The name may come back as a new, empty log, for which the old offsets would be a lie.
         self._write_lowered_offsets()
         if self.cleaner_offsets.keys() & folders.keys():
-            self.write_cleaner_offsets({name: at for name, at in self.cleaner_offsets.items() if name not in folders})
+            for partition in folders:
+                self.cleaner_offsets.pop(partition, None)
+            self.write_cleaner_offsets(self.cleaner_offsets)
         try:
             for log, target in gone:
                 self.topic_ids.pop(log.partition, None)

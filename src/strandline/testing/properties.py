@@ -11,7 +11,6 @@ from collections.abc import Mapping
 # What makes a test quicker and changes nothing that a test can see. Given settings win.
 FOR_TESTS = {
     "offsets.topic.num.partitions": "1",
-    "transaction.state.log.num.partitions": "1",
 }
 
 
