@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import select
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -17,7 +18,7 @@ from strandline.wire.messages.create_topics import (
     CreateTopicsRequest,
     CreateTopicsResponse,
 )
-from strandline.wire.messages.delete_topics import DeleteTopicState
+from strandline.wire.messages.delete_topics import DeleteTopicsRequest, DeleteTopicsResponse, DeleteTopicState
 from strandline.wire.primitives import NO_UUID
 
 
@@ -213,6 +214,24 @@ def test_deletion_may_be_forbidden(tmp_path: Path, version: int, error_code: int
         peer.create_one("orders")
         assert peer.delete("orders", version=version)[0].error_code == error_code
         assert peer.partition_count("orders") == 1
+
+
+def test_a_request_of_many_names_lets_others_have_their_turn(broker: RunningBroker, peer: AdminPeer) -> None:
+    """reliability 7.2, our own rule: large arrays within the size limit cost other clients little."""
+    names = [f"nobody-{number}" for number in range(50_000)]
+    peer.tell(DeleteTopicsRequest(names, timeout_ms=5_000), 5)
+    with AdminPeer.of(broker) as other:
+        for _ in range(3):
+            assert other.metadata().error_code == 0
+        assert select.select([peer.socket], [], [], 0)[0] == [], "the large one is still at work"
+    answer = peer.hear(5, DeleteTopicsResponse)
+    assert {each.error_code for each in answer.responses} == {ErrorCode.UNKNOWN_TOPIC_OR_PARTITION}
+    assert len(answer.responses) == len(names)
+
+
+def test_a_request_of_too_many_topics_is_not_looked_at(peer: AdminPeer) -> None:
+    results = peer.create(*(topic(f"t-{number}", 1, 1) for number in range(10_001)), validate_only=True)
+    assert {each.error_code for each in results} == {ErrorCode.POLICY_VIOLATION}
 
 
 # Growing.
