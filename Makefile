@@ -5,14 +5,18 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
+CLUSTER_READY := $(VENV)/.cluster-ready
 JOBS   ?= auto
+# ZooKeeper runs on the machine's Java, or on pip's where there is none.
+comma := ,
+CLUSTER_EXTRAS := cluster$(if $(shell command -v java),,$(comma)java)
 
 .PHONY: run test check bench interop rewrite format clean
 
 run: $(READY)                    ## show the log tool at work on a small log (the broker comes with its own issue)
 	@$(BIN)/python examples/log_tour.py
 
-test: check                      ## everything a change must pass
+test: check $(CLUSTER_READY)     ## everything a change must pass
 	@$(BIN)/python -m pytest -n $(JOBS) -q -m "not interop"
 
 check: $(READY)                  ## style, types, architecture
@@ -44,3 +48,9 @@ $(READY): pyproject.toml setup.py $(wildcard src/strandline/records/_native*)
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[dev]"
 	@touch $(READY)
+
+# PySpark, 450 MB, has the jars of the ZooKeeper server that the cluster's tests run against.
+$(CLUSTER_READY): $(READY)
+	@echo "fetching ZooKeeper's jars, which come with PySpark (once; a minute or so)"
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[$(CLUSTER_EXTRAS)]"
+	@touch $(CLUSTER_READY)

@@ -189,6 +189,18 @@ def test_suspended_all_calls_end_in_their_order_and_none_is_sent(bench: Bench) -
     assert bench.heard[5:] == ["connected", "e done"]
 
 
+def test_who_asks_again_at_once_does_not_keep_the_others_waiting(bench: Bench) -> None:
+    def ask(_: object = None) -> None:
+        bench.heard.append("asked")
+        bench.session.get("/a").then(ask)
+
+    bench.session.told_state(SessionState.SUSPENDED, 7)
+    ask()
+    for _ in range(3):
+        bench.posted.popleft()()
+    assert bench.heard == ["suspended"] + ["asked"] * 4
+
+
 def test_an_answer_that_comes_too_late_is_none(bench: Bench) -> None:
     """kazoo sends what was asked between its loss of the connection and our hearing of it when it is back."""
     bench.note("a", bench.session.get("/a", lambda event: bench.heard.append(str(event))))

@@ -112,9 +112,11 @@ class CallQueue:
         self._deliver()
 
     def _deliver(self) -> None:
+        """Those in flight now: a callback may ask again at once, and must not keep us here for ever."""
         try:
-            while self._is_head_settled:
-                self._in_flight.popleft().deliver()
+            for _ in range(len(self._in_flight)):
+                if self._is_head_settled:
+                    self._in_flight.popleft().deliver()
         finally:
             # A callback that fails costs the others a turn, and nothing else.
             self._send_more()
