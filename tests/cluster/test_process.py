@@ -64,7 +64,7 @@ def test_a_paused_process_runs_on_when_it_is_resumed(sleeper: ServerProcess) -> 
     pid = sleeper.pid
     assert pid is not None
     sleeper.pause()
-    sleeper.wait_until(lambda: state_of(pid) == "T", timeout_s=10)
+    assert state_of(pid) == "T"
     sleeper.resume()
     sleeper.wait_until(lambda: state_of(pid) == "S", timeout_s=10)
 
@@ -101,7 +101,9 @@ def test_a_torn_pid_file_is_none(tmp_path: Path, content: str) -> None:
 def test_the_end_of_a_process_that_starts_is_told_with_its_last_words(tmp_path: Path) -> None:
     process = ServerProcess("server", str(tmp_path), [sys.executable, "-c", "raise SystemExit('no room left')"])
     process.start()
-    with pytest.raises(ProcessFailed, match=r"server has ended while it started; the last line of .*: no room left"):
+    with pytest.raises(
+        ProcessFailed, match=r"server has ended while it was waited for; the last line of .*: no room left"
+    ):
         process.wait_until(lambda: False, timeout_s=10)
 
 

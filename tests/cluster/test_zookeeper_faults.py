@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import socket
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 from signal import SIGCONT, SIGSTOP
@@ -15,6 +17,7 @@ from typing import Any, TypeVar
 import pytest
 from tests.metadata.zookeeper_bench import WAIT_S, Owner, ZooKeeperBench, client_of
 
+from strandline.cluster.ports import HOST
 from strandline.cluster.zookeeper_ensemble import ZooKeeperEnsemble
 from strandline.cluster.zookeeper_installation import find_installation
 from strandline.cluster.zookeeper_server import ZooKeeperTimes
@@ -96,6 +99,23 @@ def test_no_zookeeper_is_told_in_time(tmp_path: Path) -> None:
     assert isinstance(answer.error, ConnectionLost)
     assert str(answer.error) == f"no ZooKeeper at {ensemble.connect} has opened a session within 100 ms"
     ensemble.close()
+
+
+def test_a_server_that_never_answers_is_asked_again_while_the_session_lives() -> None:
+    """ZooKeeper 3.9.5 loses requests for a session that come just as it starts: one wait must not cost the session."""
+    owner = Owner()
+    with socket.create_server((HOST, 0)) as mute, ExitStack() as callers:
+        mute.settimeout(WAIT_S)
+        settings = ZooKeeperSettings(
+            zookeeper_connect=f"{HOST}:{mute.getsockname()[1]}",
+            zookeeper_session_timeout_ms=3_000,
+            zookeeper_connection_timeout_ms=1_500,
+        )
+        answer = ZooKeeperStore(settings, owner.post).open_session(lambda _: None)
+        for _ in range(2):
+            callers.enter_context(mute.accept()[0])
+        assert not answer.is_ready
+        owner.run_until(lambda: answer.is_ready, "the session not to be opened")
 
 
 def test_a_process_stopped_for_longer_than_its_session_hears_that_it_is_over(bench: ZooKeeperBench) -> None:

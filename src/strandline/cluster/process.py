@@ -6,6 +6,7 @@ Its pid file holds the pid and when the process began: pids are used again, and 
 
 from __future__ import annotations
 
+import glob
 import os
 import signal
 import time
@@ -13,7 +14,9 @@ from collections.abc import Callable, Sequence
 
 POLL_S = 0.01
 STOP_TIMEOUT_S = 10.0
-DEAD_STATES = {"Z", "X"}
+PAUSE_TIMEOUT_S = 10.0
+PAUSED_STATE, GONE = "T", "X"
+DEAD_STATES = {"Z", GONE}
 
 
 class ProcessFailed(Exception):
@@ -70,7 +73,11 @@ class ServerProcess:
             raise ProcessFailed(f"{self.name}, process {self.pid}, cannot be killed.")
 
     def pause(self) -> None:
-        self._send(signal.SIGSTOP)
+        """Returns when none of its threads runs any more."""
+        pid = self.pid
+        if pid is not None:
+            os.kill(pid, signal.SIGSTOP)
+            self.wait_until(lambda: _is_paused(pid), PAUSE_TIMEOUT_S)
 
     def resume(self) -> None:
         self._send(signal.SIGCONT)
@@ -80,7 +87,7 @@ class ServerProcess:
         deadline = time.monotonic() + timeout_s
         while not is_ready():
             if self.pid is None:
-                raise ProcessFailed(f"{self.name} has ended while it started; {self._last_words()}")
+                raise ProcessFailed(f"{self.name} has ended while it was waited for; {self._last_words()}")
             if time.monotonic() > deadline:
                 raise ProcessFailed(f"{self.name} was not ready within {timeout_s:g} s; {self._last_words()}")
             time.sleep(POLL_S)
@@ -118,11 +125,20 @@ class ServerProcess:
 
 def _beginning_of(pid: int) -> int | None:
     """When the process began, in ticks since the machine did; None for one that is no more."""
+    state, began = _state_and_beginning(f"/proc/{pid}/stat")
+    return None if state in DEAD_STATES else began
+
+
+def _is_paused(pid: int) -> bool:
+    threads = glob.glob(f"/proc/{pid}/task/*/stat")
+    return all(_state_and_beginning(thread)[0] in {PAUSED_STATE, *DEAD_STATES} for thread in threads)
+
+
+def _state_and_beginning(stat_path: str) -> tuple[str, int]:
     try:
-        with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as file:
+        with open(stat_path, encoding="utf-8", errors="replace") as file:
             # The second field is the program's name, in parentheses that the name may have too.
             fields = file.read().rpartition(")")[2].split()
     except (FileNotFoundError, ProcessLookupError):
-        return None
-    state, began = fields[0], fields[19]
-    return None if state in DEAD_STATES else int(began)
+        return GONE, 0
+    return fields[0], int(fields[19])

@@ -44,6 +44,8 @@ logger = logging.getLogger(__name__)
 
 # ZooKeeper's own client waits up to a second between two rounds through the servers.
 RECONNECT_DELAY_S, RECONNECT_DELAY_S_MAX = 0.1, 1.0
+# How often a session can ask servers to go on with it before its time is up, and what is too little time to answer.
+FIRST_ANSWERS_PER_SESSION, FIRST_ANSWER_TIMEOUT_S_MIN = 6, 0.5
 UNANSWERED = (ConnectionLoss, SessionExpiredError)
 EVENT_KINDS = {
     EventType.CREATED: EventKind.CREATED,
@@ -72,9 +74,11 @@ class ClientOwner(Protocol):
 class DirectHandler(SequentialThreadingHandler):  # type: ignore[misc]
     """Runs callbacks where they come from. It never counts as running, so that kazoo calls completions directly."""
 
-    def __init__(self, connect_timeout_s: float) -> None:
+    def __init__(self, connect_timeout_s: float, first_answer_timeout_s: float) -> None:
         super().__init__()
         self._connect_timeout_s = connect_timeout_s
+        self._first_answer_timeout_s = first_answer_timeout_s
+        self.is_connected: Callable[[], bool] = lambda: False
 
     def start(self) -> None:
         """There are no workers to start."""
@@ -90,6 +94,12 @@ class DirectHandler(SequentialThreadingHandler):  # type: ignore[misc]
         options["timeout"] = self._connect_timeout_s
         return super().create_connection(*arguments, **options)
 
+    def select(self, readable: Any, writable: Any, exceptional: Any, timeout_s: float | None = None) -> Any:
+        """A server that begins to listen may never answer who asks it for a session just then (seen in 3.9.5)."""
+        if timeout_s is not None and not self.is_connected():
+            timeout_s = min(timeout_s, self._first_answer_timeout_s)
+        return super().select(readable, writable, exceptional, timeout_s)
+
 
 class ZooKeeperClient:
     def __init__(self, settings: ZooKeeperSettings, post: Post, owner: ClientOwner) -> None:
@@ -99,7 +109,10 @@ class ZooKeeperClient:
         self._chroot = Chroot(settings.chroot)
         hosts = [f"[{host}]:{port}" if ":" in host else f"{host}:{port}" for host, port in settings.addresses()]
         session_timeout_s = settings.zookeeper_session_timeout_ms / 1000
-        self._handler = DirectHandler(connect_timeout_s=session_timeout_s / len(hosts))
+        self._handler = DirectHandler(
+            connect_timeout_s=session_timeout_s / len(hosts),
+            first_answer_timeout_s=max(FIRST_ANSWER_TIMEOUT_S_MIN, session_timeout_s / FIRST_ANSWERS_PER_SESSION),
+        )
         reconnecting = KazooRetry(
             max_tries=-1,
             delay=RECONNECT_DELAY_S,
@@ -110,6 +123,7 @@ class ZooKeeperClient:
             ",".join(hosts), timeout=session_timeout_s, handler=self._handler, connection_retry=reconnecting
         )
         self._kazoo.add_listener(self._on_state)
+        self._handler.is_connected = lambda: bool(self._kazoo.connected)
         self._lock = self._handler.lock_object()  # for the four below
         self._state = KazooState.LOST
         self._is_over = False
