@@ -10,14 +10,16 @@ JOBS   ?= auto
 # ZooKeeper runs on the machine's Java, or on pip's where there is none.
 comma := ,
 CLUSTER_EXTRAS := cluster$(if $(shell command -v java),,$(comma)java)
+KCAT   := $(shell command -v kcat)
 
 .PHONY: run test check bench interop rewrite format clean
 
-run: $(READY)                    ## show the log tool at work on a small log (the broker comes with its own issue)
-	@$(BIN)/python examples/log_tour.py
+run: $(READY)                    ## a broker on port 9092 with its data in ./data
+	@exec $(BIN)/strandline serve
 
 test: check $(CLUSTER_READY)     ## everything a change must pass
-	@$(BIN)/python -m pytest -n $(JOBS) -q -m "not interop"
+	@$(if $(KCAT),,echo "kcat is not here, so its suite is left out: install it with apt-get install kcat")
+	@$(BIN)/python -m pytest -n $(JOBS) -q -m "not interop" $(if $(KCAT),,--ignore=tests/compat/test_kcat.py)
 
 check: $(READY)                  ## style, types, architecture
 	@$(BIN)/ruff check .
@@ -33,7 +35,9 @@ interop: $(READY)                ## Apache Kafka itself as referee; needs Maven 
 	@$(BIN)/python -m pytest -q -m interop -p no:randomly tests/interop
 
 rewrite: $(READY)                ## write the scenario transcripts anew; read the diff before you commit it
-	@REWRITE=1 $(BIN)/python -m pytest -q -p no:randomly tests/groups/test_group_scenarios.py
+	@REWRITE=1 $(BIN)/python -m pytest -q -p no:randomly tests/groups/test_group_scenarios.py \
+		tests/replication/test_replication_scenarios.py \
+		tests/transactions/test_transaction_scenarios.py tests/controller/test_controller_scenarios.py
 
 format: $(READY)
 	@$(BIN)/ruff check --fix -q . ; $(BIN)/ruff format -q .

@@ -9,12 +9,20 @@ import sys
 from collections.abc import Callable, Sequence
 from statistics import median
 
-from benchmarks import appending, compacting, finding, opening, records, recovering, shaping
+from benchmarks import appending, compacting, finding, opening, records, recovering, serving, shaping
 from benchmarks.measure import Row
 from benchmarks.scratch import Run, file_system_of, scratch_folder
 from benchmarks.table import as_json, print_table
 
 BENCHMARKS: dict[str, Callable[[Run], list[Row]]] = {
+    "produce-16k": serving.produce_16k,
+    "produce-1m": serving.produce_1m,
+    "produce-tiny": serving.produce_tiny,
+    "fetch-1m": serving.fetch_1m,
+    "fetch-64k": serving.fetch_64k,
+    "latency": serving.latency,
+    "start": serving.starting,
+    "librdkafka": serving.librdkafka,
     "append-16k": appending.append_16k,
     "append-16k-grouped": appending.append_16k_grouped,
     "append-16k-idempotent": appending.append_16k_idempotent,
@@ -69,7 +77,9 @@ def _title(scratch: str) -> str:
 
 
 def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks", description="The log beside the bare system calls.")
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks", description="The broker and the log beside the bare system calls."
+    )
     parser.add_argument("--only", action="append", choices=BENCHMARKS, help="this one; may be given again")
     parser.add_argument("--quick", action="store_true", help="less of everything: for a glance, not for a verdict")
     parser.add_argument("--format", choices=("table", "json"), default="table")

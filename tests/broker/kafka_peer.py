@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import socket
 from struct import pack, unpack
-from typing import Self
+from typing import Self, TypeVar
 
 from strandline.wire.codec import decode, encode
+from strandline.wire.layout import Message
 from strandline.wire.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
-from strandline.wire.versions import SERVED, ApiKey
+from strandline.wire.versions import SPOKEN, ApiKey
+
+M = TypeVar("M", bound=Message)
 
 WAIT_S = 10.0  # longer than anything takes; a test that waits this long has failed
 
@@ -16,7 +19,7 @@ WAIT_S = 10.0  # longer than anything takes; a test that waits this long has fai
 def request_frame(
     api_key: int, version: int, *, correlation_id: int = 1, client_id: str = "tester", body: bytes = b""
 ) -> bytes:
-    tags = b"\0" if version >= SERVED[api_key].flexible_from else b""
+    tags = b"\0" if version >= SPOKEN[api_key].flexible_from else b""
     return pack(">hhih", api_key, version, correlation_id, len(client_id)) + client_id.encode() + tags + body
 
 
@@ -79,6 +82,19 @@ class KafkaPeer:
     def ask_api_versions(self, version: int, read_as: int | None = None) -> ApiVersionsResponse:
         self.send(api_versions_request(version))
         return decode(ApiVersionsResponse, version if read_as is None else read_as, self.response()[1])
+
+    def ask(self, request: Message, version: int, answer: type[M]) -> M:
+        self.tell(request, version)
+        return self.hear(version, answer)
+
+    def tell(self, request: Message, version: int) -> None:
+        self.send(framed_request(request.api_key, version, body=encode(request, version)))
+
+    def hear(self, version: int, answer: type[M]) -> M:
+        """The next response, whatever its header."""
+        body = self.response()[1]
+        has_tags = version >= SPOKEN[answer.api_key].flexible_from and answer.api_key != ApiKey.API_VERSIONS
+        return decode(answer, version, body[1:] if has_tags else body)
 
     def is_closed_by_broker(self) -> bool:
         """Waits for it."""

@@ -189,6 +189,8 @@ def values_of(layout: Any, version: int) -> st.SearchStrategy[Any]:
         return st.binary(max_size=20)
     if name == "Array":
         return st.lists(values_of(layout.item, version), max_size=3).map(tuple)
+    if name == "NullableStructure":
+        return values_of(layout.layout, version)
     present = {
         field.name: values_of(field.kind, version) if field.tag is None else st.none() | values_of(field.kind, version)
         for field in layout.fields

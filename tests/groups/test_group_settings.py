@@ -1,10 +1,10 @@
-"""Settings of the coordinator: Kafka's names, defaults and bounds; and which partition a group belongs to."""
+"""Settings of the coordinator: Kafka's names, defaults and bounds."""
 
 from __future__ import annotations
 
 import pytest
 
-from strandline.groups.settings import GroupSettings, OffsetsTopicSettings, coordinator_partition
+from strandline.groups.settings import GroupSettings, OffsetsTopicSettings
 from strandline.model.settings import BadSetting
 
 
@@ -51,18 +51,3 @@ def test_properties_by_kafkas_names() -> None:
 def test_what_cannot_be_is_refused(broker: dict[str, str]) -> None:
     with pytest.raises(BadSetting):
         GroupSettings.from_properties({}, broker)
-
-
-@pytest.mark.parametrize(
-    ("group", "hash_code"),
-    [("", 0), ("a", 97), ("hello", 99162322), ("polygenelubricants", 0), ("😀", 1772899)],
-)
-def test_a_group_belongs_where_java_says(group: str, hash_code: int) -> None:
-    """The last but one has the hash -2^31, of which Kafka makes 0."""
-    assert coordinator_partition(group, 50) == hash_code % 50
-    assert coordinator_partition(group, 2**31) == hash_code
-
-
-def test_negative_hashes_count_as_positive() -> None:
-    # "consumer-group-x" in Java: the value wraps around.
-    assert 0 <= coordinator_partition("consumer-group-x" * 10, 7) < 7

@@ -273,7 +273,7 @@ class TestFailingReads:
             lambda log: append(log, sized_batch(400)),  # rolls
             lambda log: log.truncate_to(1, now_ms=NOW),
             lambda log: log.truncate_fully_and_start_at(1, now_ms=NOW),
-            lambda log: log.assign_epoch(9, log.log_end_offset),
+            lambda log: append(log, batch_of("a"), leader_epoch=9),
             lambda log: log.roll(NOW),
         ],
     )

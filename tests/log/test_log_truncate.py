@@ -248,6 +248,18 @@ def test_nothing_to_drop() -> None:
     assert picture_of(log) == before
 
 
+def test_an_epoch_without_a_record_goes_though_no_record_does() -> None:
+    """A follower that was elected and wrote nothing is told by the next leader to end its log where it ends."""
+    log = make_log()
+    append(log, batch_of("a", "b"), leader_epoch=1)
+    log.assign_epoch(2, 2)
+    assert not log.truncate_to(3, now_ms=NOW)
+    assert log.epochs.entries() == ((1, 0), (2, 2))
+    assert not log.truncate_to(2, now_ms=NOW)
+    assert log.epochs.entries() == ((1, 0),)
+    assert make_log(filesystem=killed(log)).epochs.entries() == ((1, 0),)
+
+
 def test_the_recovery_point_comes_down_and_is_told() -> None:
     log = make_log(**SMALL)
     append(log, *(sized_batch(200) for _ in range(6)))

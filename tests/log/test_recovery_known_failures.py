@@ -96,7 +96,7 @@ def _fill_disk(disk: SimulatedDisk, log: Log) -> None:
 
 def _fail_epoch(disk: SimulatedDisk, log: Log) -> None:
     disk.fail_next("rename", path_contains="leader-epoch")
-    log.assign_epoch(9, log.log_end_offset)
+    append(log, Step(plain(1), 9))
 
 
 def _fail_read(disk: SimulatedDisk, log: Log) -> None:

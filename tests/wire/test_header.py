@@ -12,8 +12,14 @@ from kio.schema.index import api_key_map
 from kio.serial import entity_writer
 
 from strandline.model.failures import ProtocolError
-from strandline.wire.header import decode_request_header, frame_response
-from strandline.wire.versions import NOT_SERVED, SERVED, SPOKEN, ApiKey, advertised, is_flexible
+from strandline.wire.header import (
+    decode_correlation_id,
+    decode_request_header,
+    frame_request,
+    frame_response,
+    response_body,
+)
+from strandline.wire.versions import NOT_SERVED, SERVED, SPOKEN, Api, ApiKey, advertised, is_flexible
 
 EVERY_VERSION = [
     (key, version) for key, api in SERVED.items() for version in range(api.first_version, api.last_version + 1)
@@ -90,3 +96,22 @@ def test_a_client_id_may_have_stray_bytes() -> None:
 def test_a_header_that_is_none_ends_the_connection(frame: bytes, sentence: str) -> None:
     with pytest.raises(ProtocolError, match=sentence):
         decode_request_header(memoryview(frame))
+
+
+@pytest.mark.parametrize("api", SERVED.values(), ids=lambda api: api.name)
+def test_both_sides_of_a_header_agree(api: Api) -> None:
+    """What a client frames, a broker reads, and the other way round, in every version."""
+    for version in range(api.first_version, api.last_version + 1):
+        framed = frame_request(api.key, version, 77, b"me", 4) + b"body"
+        assert framed[:4] == pack(">i", len(framed) - 4)
+        header = decode_request_header(memoryview(framed)[4:])
+        assert header[:4] == (api.key, version, 77, "me")
+        assert framed[4:][header.body_position :] == b"body"
+        answer = memoryview(frame_response(api.key, version, 78, 4) + b"body")[4:]
+        assert decode_correlation_id(answer) == 78
+        assert bytes(response_body(api.key, version, answer)) == b"body"
+
+
+def test_an_answer_without_a_header_is_none() -> None:
+    with pytest.raises(ProtocolError, match="a response of 3 bytes is too short"):
+        decode_correlation_id(b"abc")

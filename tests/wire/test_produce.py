@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import pytest
+from tests.wire.kio_twin import kio_bytes, messages
 from tests.wire.quick_twins import check_decoder, check_encoder, check_malformed, versions
 
 from strandline.wire.codec import encode
 from strandline.wire.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 from strandline.wire.produce import decode_produce_request, encode_produce_response
+from strandline.wire.produce_request import encode_produce_request
 
 
 @pytest.mark.parametrize("version", versions(0))
@@ -32,3 +34,17 @@ def test_records_are_views_of_the_request(version: int) -> None:
     (partition,) = decode_produce_request(version, memoryview(body)).topic_data[0].partition_data
     body[body.index(b"batch")] = ord("B")
     assert partition.records == b"Batch"
+
+
+@pytest.mark.parametrize("version", versions(0))
+def test_requests_are_written_as_kafka_writes_them(version: int) -> None:
+    for value in messages(0, "request", version, 60):
+        assert b"".join(encode_produce_request(version, value)) == kio_bytes(value, "request", version)
+
+
+@pytest.mark.parametrize("version", [8, 12])
+def test_records_are_sent_from_where_they_are(version: int) -> None:
+    batches = [memoryview(b"first"), memoryview(b"second")]
+    topics = [TopicProduceData("t", partition_data=[PartitionProduceData(3, batch)]) for batch in batches]
+    parts = encode_produce_request(version, ProduceRequest(None, -1, 1000, topics))
+    assert [part for part in parts if any(part is batch for batch in batches)] == batches

@@ -57,7 +57,8 @@ class Channel:
     def close(self) -> None:
         if self.is_closed:
             return
-        self.is_closed = self.connection.is_closed = True
+        self.is_closed = True
+        self.connection.close()
         self._owner.loop.remove_reader(self._socket)
         self._owner.loop.remove_writer(self._socket)
         self._socket.close()

@@ -43,12 +43,13 @@ CLOSE = Close.CLOSE
 class Pending:
     """The place in the order of a request that is answered later."""
 
-    __slots__ = ("connection", "holds_up", "parts")
+    __slots__ = ("connection", "holds_up", "parts", "when_abandoned")
 
     def __init__(self, connection: Connection) -> None:
         self.connection = connection
         self.holds_up = True  # the requests after it; if not, `settle` answers it or makes them wait
         self.parts: list[Part] | None = None
+        self.when_abandoned: Callable[[], object] | None = None  # called when the peer goes without its answer
 
     def park(self) -> None:
         """It was not answered at once: the requests after it wait, and what came with it is let go."""
@@ -64,6 +65,12 @@ class Pending:
 Reply = bytes | list[Part] | Pending | Close | None
 
 
+class Lane(Protocol):
+    """How a handler knows the next request of a connection by its likeness to the last."""
+
+    def take(self, frame: memoryview, connection: Connection) -> Pending | None: ...
+
+
 class RequestHandler(Protocol):
     def handle(self, frame: memoryview, connection: Connection) -> Reply:
         """The frame is good until `settle` has run. Raises ProtocolError for bytes that cannot be answered."""
@@ -75,7 +82,7 @@ class RequestHandler(Protocol):
 class Connection:
     __slots__ = (
         "_cutter", "_ended", "_handler", "_has_deferred", "_held", "_held_bytes", "_is_settling", "_output",
-        "_output_bytes", "_pending", "_when_answered", "complaint", "is_closed", "local_address", "peer_host",
+        "_output_bytes", "_pending", "_when_answered", "complaint", "is_closed", "lane", "local_address", "peer_host",
         "requests", "response_bytes_max",
     )  # fmt: skip
 
@@ -91,6 +98,7 @@ class Connection:
     ) -> None:
         self.peer_host = peer_host
         self.local_address = local_address  # by which the peer reached us
+        self.lane: Lane | None = None
         self.is_closed = False  # nobody will see an answer any more
         self.complaint = ""  # what was wrong with the bytes
         self.requests = 0
@@ -109,9 +117,17 @@ class Connection:
 
     def receive(self, received: memoryview) -> list[Part]:
         """Handle all whole frames in these bytes; what to send now. The bytes may be overwritten afterwards."""
+        # While all requests look like the last one, they go their short way from here.
+        lane = None if self._pending or self._held or self._ended else self.lane
         try:
             for frame in self._cutter.cut(received):
-                self._take(frame)
+                if lane is not None and (taken := lane.take(frame, self)) is not None:
+                    self.requests += 1
+                    self._pending.append(taken)
+                    self._has_deferred = True
+                else:
+                    lane = None
+                    self._take(frame)
         except ProtocolError as error:
             self._end(str(error))
         return self._settled()
@@ -125,7 +141,9 @@ class Connection:
         if frame is None:
             return []
         self._take(frame)
-        return self._settled()
+        output = self._settled()
+        self._cutter.reuse(frame)
+        return output
 
     def proceed(self) -> list[Part]:
         """What to send after an answer came, or after all was sent and held requests may go on."""
@@ -137,6 +155,17 @@ class Connection:
             self._held_bytes -= len(frame)
             self._handle(memoryview(frame))
         return self._settled()
+
+    def end(self, complaint: str) -> None:
+        """Close it after the answers to what came before: there is no other way to tell the peer of a failure."""
+        self._end(complaint, drop_held=True)
+
+    def close(self) -> None:
+        """The peer has gone. Whoever works on an answer may stop."""
+        self.is_closed = True
+        for pending in self._pending:
+            if pending.parts is None and pending.when_abandoned is not None:
+                pending.when_abandoned()
 
     def answer_came(self) -> None:
         if not (self.is_closed or self._is_settling):
@@ -227,7 +256,8 @@ class Connection:
             self._end("", drop_held=True)
         self._is_settling = False
         for pending in self._pending:
-            pending.park()
+            if pending.parts is None:
+                pending.park()
 
     def _emit_answered(self) -> None:
         pending = self._pending

@@ -42,14 +42,16 @@ Body = bytes | tuple[list[Part], int]
 
 
 class Request(Pending):
-    __slots__ = ("body", "header")
+    __slots__ = ("body", "frame", "header")
 
-    def __init__(self, connection: Connection, header: RequestHeader, body: memoryview) -> None:
+    def __init__(self, connection: Connection, header: RequestHeader, frame: memoryview) -> None:
         self.connection = connection
         self.holds_up = True
         self.parts = None
+        self.when_abandoned = None
         self.header = header
-        self.body = body
+        self.frame = frame
+        self.body = frame[header.body_position :]
 
     @property
     def api_version(self) -> int:
@@ -61,7 +63,7 @@ class Request(Pending):
 
     def park(self) -> None:
         self.holds_up = True
-        self.body = memoryview(b"")  # of a large request it would keep the whole frame
+        self.frame = self.body = memoryview(b"")  # of a large request it would keep the whole frame
 
     def answer(self, body: Body) -> None:
         """For a request that was parked or deferred. Nobody hears it if the peer has gone."""
@@ -88,11 +90,14 @@ class Dispatch:
         self.failures = 0  # exceptions that nobody foresaw
 
     def handle(self, frame: memoryview, connection: Connection) -> Reply:
+        lane = connection.lane
+        if lane is not None and (taken := lane.take(frame, connection)) is not None:
+            return taken
         header = decode_request_header(frame)
         handler = self._handlers.get(header.api_key)
         if handler is None:
             raise ProtocolError(f"{SPOKEN[header.api_key].name} is not served by this broker")
-        request = Request(connection, header, frame[header.body_position :])
+        request = Request(connection, header, frame)
         try:
             answer = handler(request)
             if type(answer) is bytes:

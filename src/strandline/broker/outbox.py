@@ -29,6 +29,10 @@ TURN_BYTES_MAX = 4 * 2**20  # sent before other connections get their turn
 Bytes = bytes | bytearray | memoryview
 
 
+def part_bytes(part: Part) -> int:
+    return part.length if type(part) is LogSlice else len(cast(Bytes, part))
+
+
 class FileCutShort(Exception):
     """The file ended before the slice did: the answer cannot be completed."""
 
@@ -66,8 +70,8 @@ class Outbox:
         return bool(self._parts)
 
     def add(self, parts: list[Part]) -> None:
-        # An empty slice must not be waited for: the head before it would be sent as if more came.
-        self._parts.extend([part for part in parts if isinstance(part, Bytes) or part.length])
+        # Nothing empty: the head before an empty slice would be sent as if more came, and nothing cost a call.
+        self._parts.extend([part for part in parts if part_bytes(part)])
 
     def send(self) -> Sending:
         """Send until done or stopped."""
@@ -75,7 +79,7 @@ class Outbox:
         turn_ends_at = self.sent_bytes + TURN_BYTES_MAX
         try:
             while parts:
-                if isinstance(parts[0], Bytes):
+                if type(parts[0]) is not LogSlice:
                     self._send_bytes()
                 elif self._is_slice_cold():
                     return Sending.COLD
@@ -114,9 +118,8 @@ class Outbox:
     def _take_leading_bytes(self) -> list[Bytes]:
         parts = self._parts
         run: list[Bytes] = []
-        while parts and len(run) < BUFFERS_MAX and isinstance(part := parts[0], Bytes):
-            run.append(part)
-            parts.popleft()
+        while parts and len(run) < BUFFERS_MAX and type(parts[0]) is not LogSlice:
+            run.append(cast(Bytes, parts.popleft()))
         return run
 
     def _put_back_rest(self, run: list[Bytes], count: int) -> None:

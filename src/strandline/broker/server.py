@@ -64,6 +64,11 @@ class Server:
             self._stalled_check = self.loop.call_later(STALLED_CHECK_S, self._check_stalled)
         return [local_address_of(listener) for listener in opened]
 
+    def change_settings(self, settings: NetworkSettings) -> None:
+        """Limits count from now on; connections that are over a new one stay."""
+        self._settings = settings
+        self._connections_max_by_ip = settings.connections_max_by_ip()
+
     async def stop(self) -> None:
         """Accept and receive nothing more, finish the answers that are being sent, close."""
         self._proceed_answered()  # given by handlers that stopped just before

@@ -24,10 +24,11 @@ from strandline.groups.classic_rebalance import (
     session_timer,
 )
 from strandline.groups.commands import JoinGroup
-from strandline.groups.draft import CoordinatorState, Draft, check_storable
+from strandline.groups.draft import CoordinatorState, Draft
 from strandline.groups.replies import JoinGroupReply, SyncGroupReply
 from strandline.groups.settings import NEW_MEMBER_JOIN_TIMEOUT_MS, GroupSettings
 from strandline.groups.states import ClassicState
+from strandline.model.coordinators import check_storable
 from strandline.model.failures import ErrorCode, Refused
 
 

@@ -10,22 +10,27 @@ from dataclasses import dataclass
 from uuid import UUID
 
 from strandline.groups.replies import (
+    ConsumerGroupDescribeReply,
     ConsumerGroupHeartbeatReply,
     DeletedGroup,
     DeleteGroupsReply,
+    DescribedConsumerGroup,
+    DescribedGroup,
+    DescribeGroupsReply,
     HeartbeatReply,
     JoinGroupReply,
     LeaveGroupReply,
     LeftMember,
+    ListGroupsReply,
     OffsetCommitReply,
     OffsetDeleteReply,
     OffsetFetchReply,
     PartitionResult,
     SyncGroupReply,
 )
-from strandline.groups.text import OneLine
 from strandline.model.failures import ErrorCode, Refused
 from strandline.model.partitions import TopicPartition
+from strandline.model.text import OneLine
 
 NO_GENERATION = -1
 NO_TIME = -1
@@ -201,6 +206,11 @@ class PartitionsDeleted(OneLine):
 class DescribeGroups(OneLine):
     groups: tuple[str, ...]
 
+    def refused(self, refusal: Refused) -> DescribeGroupsReply:
+        return DescribeGroupsReply(
+            groups=tuple(DescribedGroup(error_code=refusal.error_code, group=group) for group in self.groups)
+        )
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListGroups(OneLine):
@@ -208,6 +218,9 @@ class ListGroups(OneLine):
 
     states: tuple[str, ...] = ()
     types: tuple[str, ...] = ()
+
+    def refused(self, refusal: Refused) -> ListGroupsReply:
+        return ListGroupsReply(error_code=refusal.error_code, groups=())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -242,6 +255,11 @@ class ConsumerGroupHeartbeat(OneLine):
 class ConsumerGroupDescribe(OneLine):
     groups: tuple[str, ...]
 
+    def refused(self, refusal: Refused) -> ConsumerGroupDescribeReply:
+        return ConsumerGroupDescribeReply(
+            groups=tuple(DescribedConsumerGroup(error_code=refusal.error_code, group=group) for group in self.groups)
+        )
+
 
 RefusableCommand = (
     JoinGroup
@@ -253,6 +271,9 @@ RefusableCommand = (
     | OffsetFetch
     | OffsetDelete
     | DeleteGroups
+    | DescribeGroups
+    | ListGroups
     | ConsumerGroupHeartbeat
+    | ConsumerGroupDescribe
 )
-Command = RefusableCommand | PartitionsDeleted | DescribeGroups | ListGroups | ConsumerGroupDescribe
+Command = RefusableCommand | PartitionsDeleted

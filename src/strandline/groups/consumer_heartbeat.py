@@ -29,12 +29,13 @@ from strandline.groups.consumer_changes import ConsumerGroupChanges
 from strandline.groups.consumer_group import ConsumerGroup
 from strandline.groups.consumer_leave import leave_consumer_group, revocation_timer, session_timer
 from strandline.groups.consumer_member import ConsumerMember
-from strandline.groups.draft import CoordinatorState, Draft, check_storable
+from strandline.groups.draft import CoordinatorState, Draft
 from strandline.groups.reconciliation import reconcile
 from strandline.groups.replies import AssignedPartitions, ConsumerGroupHeartbeatReply
 from strandline.groups.settings import GroupSettings
 from strandline.groups.states import MemberState
 from strandline.groups.target import compute_target
+from strandline.model.coordinators import check_storable
 from strandline.model.failures import ErrorCode, Refused
 
 
@@ -84,6 +85,7 @@ def _check_command(settings: GroupSettings, command: ConsumerGroupHeartbeat) -> 
         _require(command.rebalance_timeout_ms >= 0, "a member that joins says its rebalance timeout")
         _require(command.owned_partitions == (), "a member that joins owns nothing, and says so")
         _require(bool(command.subscribed_topic_names), "a member that joins says its topics")
+        _require(bool(command.member_id or command.unique_id), "a member that joins names itself")
     else:
         _require(bool(command.member_id.strip()), "the member id is empty")
     if command.member_epoch == LEAVE_STATIC_EPOCH:

@@ -6,8 +6,8 @@ an array of topic names. Knowing the topics keeps their offsets from expiring wh
 
 from __future__ import annotations
 
-from strandline.groups.layouts import INT16, Array, Dialect, Source, Text
 from strandline.model.failures import CorruptData
+from strandline.records.layouts import INT16, Array, Dialect, Source, Text
 
 CONSUMER_PROTOCOL_TYPE = "consumer"
 TOPICS = Array(Text())
@@ -18,6 +18,6 @@ def subscribed_topics(subscription: bytes) -> frozenset[str] | None:
     source = Source(subscription)
     try:
         version = INT16.unpack(source.take(INT16.size))[0]
-        return frozenset(TOPICS.take(source, Dialect(version, flexible=False)))
+        return frozenset(TOPICS.take(source, Dialect(version, flexible=False)) or ())
     except CorruptData:
         return None

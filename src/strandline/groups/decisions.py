@@ -22,8 +22,9 @@ from typing import NamedTuple, NewType
 
 from strandline.groups.records import GroupRecord
 from strandline.groups.replies import JoinGroupReply, Reply, SyncGroupReply
-from strandline.groups.text import OneLine
+from strandline.model import coordinators
 from strandline.model.failures import ErrorCode
+from strandline.model.text import OneLine
 
 Ticket = NewType("Ticket", int)
 ReleasedReply = JoinGroupReply | SyncGroupReply
@@ -84,19 +85,7 @@ class Decision(OneLine):
         yield from map(str, self.released)
 
 
-TOO_LARGE = {ErrorCode.MESSAGE_TOO_LARGE, ErrorCode.RECORD_LIST_TOO_LARGE, ErrorCode.INVALID_FETCH_SIZE}
-CLIENT_ERRORS = {
-    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: ErrorCode.COORDINATOR_NOT_AVAILABLE,
-    ErrorCode.NOT_ENOUGH_REPLICAS: ErrorCode.COORDINATOR_NOT_AVAILABLE,
-    ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND: ErrorCode.COORDINATOR_NOT_AVAILABLE,
-    ErrorCode.REQUEST_TIMED_OUT: ErrorCode.COORDINATOR_NOT_AVAILABLE,
-    ErrorCode.NOT_LEADER_OR_FOLLOWER: ErrorCode.NOT_COORDINATOR,
-    ErrorCode.KAFKA_STORAGE_ERROR: ErrorCode.NOT_COORDINATOR,
-}
-
-
 def client_error(append_error: ErrorCode, *, is_commit: bool) -> ErrorCode:
-    """What a client hears when the coordinator's own write failed: it must not take it for its own topic's error."""
-    if append_error in TOO_LARGE:
-        return ErrorCode.INVALID_COMMIT_OFFSET_SIZE if is_commit else ErrorCode.UNKNOWN_SERVER_ERROR
-    return CLIENT_ERRORS.get(append_error, append_error)
+    if is_commit and append_error in coordinators.TOO_LARGE:
+        return ErrorCode.INVALID_COMMIT_OFFSET_SIZE
+    return coordinators.client_error(append_error)

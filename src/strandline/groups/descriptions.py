@@ -54,7 +54,8 @@ def describe_consumer_groups(
 def _described_consumers(state: CoordinatorState, group_id: str) -> DescribedConsumerGroup:
     group = state.consumer_group(group_id)
     if group is None:
-        return DescribedConsumerGroup(error_code=ErrorCode.GROUP_ID_NOT_FOUND, group=group_id)
+        unknown = ErrorCode.GROUP_ID_NOT_FOUND if group_id else ErrorCode.INVALID_GROUP_ID
+        return DescribedConsumerGroup(error_code=unknown, group=group_id)
     names = {topic.topic_id: name for name, topic in state.topics.items()}
     return DescribedConsumerGroup(
         group=group_id,

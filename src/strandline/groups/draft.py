@@ -13,11 +13,8 @@ from strandline.groups.offsets import Offsets
 from strandline.groups.records import GroupRecord
 from strandline.groups.replies import Reply
 from strandline.groups.settings import GroupSettings
-from strandline.model.failures import ErrorCode, Refused
 
 Group = ClassicGroup | ConsumerGroup
-# A string in a record's key has an int16 length; requests can bring longer ones.
-STORED_STRING_BYTES_MAX = 2**15 - 1
 
 
 class Topic(NamedTuple):
@@ -96,9 +93,3 @@ class Draft:
             released=tuple(Released(ticket, answer) for ticket, answer in self._released.items()),
             timers=tuple(Timer(key, at_ms) for key, at_ms in self._timers.items()),
         )
-
-
-def check_storable(*texts: str | None) -> None:
-    for text in texts:
-        if text is not None and len(text.encode()) > STORED_STRING_BYTES_MAX:
-            raise Refused(ErrorCode.INVALID_REQUEST, f"a name of {len(text)} characters cannot be stored")

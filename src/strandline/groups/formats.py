@@ -22,9 +22,21 @@ from dataclasses import dataclass
 from struct import Struct
 
 from strandline.groups import records
-from strandline.groups.layouts import INT16, Array, Blob, Dialect, Field, Identity, Layout, Number, Source, Text
 from strandline.groups.records import GroupRecord, Key, OffsetCommitValue, Value
 from strandline.model.failures import CorruptData
+from strandline.records.layouts import (
+    INT16,
+    Array,
+    Blob,
+    Dialect,
+    Field,
+    Identity,
+    Layout,
+    NullableStructure,
+    Number,
+    Source,
+    Text,
+)
 
 INT8 = Number(Struct(">b"))
 INT32 = Number(Struct(">i"))
@@ -165,17 +177,21 @@ SCHEMAS = (
                 Field("server_assignor", NULLABLE_STRING),
                 Field(
                     "classic_member_metadata",
-                    Layout(
-                        records.ClassicMemberMetadata,
-                        (
-                            Field("session_timeout_ms", INT32),
-                            Field(
-                                "supported_protocols",
-                                Array(
-                                    Layout(records.ClassicProtocol, (Field("name", STRING), Field("metadata", BYTES)))
+                    NullableStructure(
+                        Layout(
+                            records.ClassicMemberMetadata,
+                            (
+                                Field("session_timeout_ms", INT32),
+                                Field(
+                                    "supported_protocols",
+                                    Array(
+                                        Layout(
+                                            records.ClassicProtocol, (Field("name", STRING), Field("metadata", BYTES))
+                                        )
+                                    ),
                                 ),
                             ),
-                        ),
+                        )
                     ),
                     tag=0,
                 ),

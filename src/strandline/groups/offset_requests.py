@@ -14,7 +14,7 @@ from strandline.groups.commands import (
     PartitionsDeleted,
     TransactionalOffsetCommit,
 )
-from strandline.groups.draft import STORED_STRING_BYTES_MAX, CoordinatorState, Draft, Group, check_storable
+from strandline.groups.draft import CoordinatorState, Draft, Group
 from strandline.groups.records import NONE_MS, GroupRecord, OffsetCommitKey, OffsetCommitValue
 from strandline.groups.replies import (
     Done,
@@ -25,6 +25,7 @@ from strandline.groups.replies import (
     PartitionResult,
 )
 from strandline.groups.states import ClassicState
+from strandline.model.coordinators import STORED_STRING_BYTES_MAX, check_storable
 from strandline.model.failures import ErrorCode, Refused
 from strandline.model.partitions import TopicPartition
 
@@ -149,6 +150,8 @@ def _fetched(state: CoordinatorState, group_id: str, partition: TopicPartition, 
 
 
 def delete_offsets(state: CoordinatorState, draft: Draft, command: OffsetDelete) -> OffsetDeleteReply:
+    if not command.group:
+        raise Refused(ErrorCode.INVALID_GROUP_ID, "a group must have a name")
     group = state.groups.get(command.group)
     if group is None:
         raise Refused(ErrorCode.GROUP_ID_NOT_FOUND, f"there is no group {command.group}")

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 from uuid import UUID
 
-from strandline.groups.text import OneLine, text_of
+from strandline.model.text import OneLine, text_of
 
 NONE_MS = -1
 

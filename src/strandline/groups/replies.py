@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from uuid import UUID
 
-from strandline.groups.text import OneLine
 from strandline.model.failures import ErrorCode
+from strandline.model.text import OneLine
 
 NO_OFFSET = -1
 NO_EPOCH = -1
@@ -66,7 +66,7 @@ class PartitionResult(OneLine):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OffsetCommitReply(OneLine):
-    """Also the answer to a commit within a transaction."""
+    """Also the answer to a commit within a transaction. As many results as offsets, in their order."""
 
     results: tuple[PartitionResult, ...]
 
@@ -83,6 +83,8 @@ class FetchedOffset(OneLine):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OffsetFetchReply(OneLine):
+    """The offsets in the order in which they were asked for."""
+
     error_code: ErrorCode = ErrorCode.NONE
     offsets: tuple[FetchedOffset, ...] = ()
 
@@ -114,6 +116,7 @@ class ListedGroup(OneLine):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListGroupsReply(OneLine):
+    error_code: ErrorCode = ErrorCode.NONE
     groups: tuple[ListedGroup, ...]
 
 
@@ -129,8 +132,9 @@ class DescribedMember(OneLine):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DescribedGroup(OneLine):
+    error_code: ErrorCode = ErrorCode.NONE
     group: str
-    state: str
+    state: str = ""
     protocol_type: str = ""
     protocol: str = ""
     members: tuple[DescribedMember, ...] = ()

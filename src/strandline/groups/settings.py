@@ -67,14 +67,3 @@ class OffsetsTopicSettings(PropertySettings):
         3, "offsets.topic.replication.factor", at_least=1, at_most=2**15 - 1
     )
     offsets_topic_segment_bytes: int = setting(100 * 2**20, "offsets.topic.segment.bytes", at_least=1, at_most=INT_MAX)
-
-
-def coordinator_partition(group: str, partitions: int) -> int:
-    """The partition of `__consumer_offsets`, and so the broker, that a group belongs to: Java's hash of its id."""
-    code = 0
-    units = group.encode("utf-16-be", "surrogatepass")
-    for position in range(0, len(units), 2):
-        code = (31 * code + (units[position] << 8 | units[position + 1])) & 0xFFFFFFFF
-    signed = code - 2**32 if code >= 2**31 else code
-    # Java has no positive twin of its lowest integer; Kafka takes 0 for it.
-    return (0 if signed == -(2**31) else abs(signed)) % partitions

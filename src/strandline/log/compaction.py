@@ -5,7 +5,8 @@ Three steps, of which the long one can run in a worker thread while the owner of
     plan     owner's thread   notes which segments to clean, which transactions were aborted, which producers are active
     run      any thread       fills the offset map from the dirty segments, then writes every segment from the first on
                               anew, several into one where they fit, as synced `.cleaned` files
-    finish   owner's thread   puts the new segments in place of the old, unless some of those are gone meanwhile
+    finish   owner's thread   puts the new segments in place of the old, unless some of those are gone meanwhile;
+                              at once, or one by one (`finish_next`)
 
 A log has a clean part, below the first dirty offset, that earlier compactions went over, and a dirty part. The map
 holds the dirty part; what it covers may end early when memory is short, and then only that much counts as cleaned.
@@ -233,7 +234,8 @@ class Compaction:
         return dirty + sum(each.size_bytes for each in self.sources)
 
     def abandon(self) -> None:
-        """Remove what was written so far."""
+        """Remove what was written and is not in place yet."""
+        self.next_dirty_offset = None
         while self.replacements:
             self.replacements.pop().cleaned.remove_files()
 
@@ -241,21 +243,30 @@ class Compaction:
 
     def finish(self, log: Log, *, now_ms: int) -> int | None:
         """Put the cleaned segments in place; returns the next first dirty offset, or None if it came to nothing."""
+        while self.finish_next(log, now_ms=now_ms):
+            pass
+        return self.next_dirty_offset
+
+    def finish_next(self, log: Log, *, now_ms: int) -> bool:
+        """Put one of them in place, for whoever has other things to do between two of them: each syncs a few names.
+
+        Whether more are left. If not, `next_dirty_offset` is that of the log, or None if some came to nothing.
+        """
         log.check_usable()
         try:
             if self.next_dirty_offset is None or not self._still_fits(log):
                 self.abandon()
-                return None
-            for replacement in self.replacements:
+                return False
+            if self.replacements:
+                replacement = self.replacements.pop(0)
                 old = [source.segment for source in replacement.sources]
                 replace_segments(log, old, [replacement.cleaned], now_ms=now_ms)
         except OSError as error:
             raise log.failed(error) from error
-        self.replacements.clear()
-        return self.next_dirty_offset
+        return bool(self.replacements)
 
     def _still_fits(self, log: Log) -> bool:
         """Retention takes segments from the front; a truncation that reached us took the follower too."""
         live = set(map(id, log.segments.all()))
-        segments = [source.segment for source in self.sources]
+        segments = [source.segment for replacement in self.replacements for source in replacement.sources]
         return all(id(segment) in live for segment in (*segments, self.follower))

@@ -30,10 +30,16 @@ class Deletions:
         segment.change_suffix(names.DELETED)
         self._due.append((due_ms, segment))
 
+    def take_due(self, now_ms: int) -> list[Segment]:
+        """What has waited long enough. The caller unlinks it, in whatever thread: nobody else uses it any more."""
+        due = []
+        while self._due and self._due[0][0] <= now_ms:
+            due.append(self._due.popleft()[1])
+        return due
+
     def remove_due(self, now_ms: int) -> int:
         """Unlink what has waited long enough; returns how many segments went."""
-        removed = 0
-        while self._due and self._due[0][0] <= now_ms:
-            self._due.popleft()[1].remove_files()
-            removed += 1
-        return removed
+        due = self.take_due(now_ms)
+        for segment in due:
+            segment.remove_files()
+        return len(due)

@@ -19,7 +19,7 @@ import shutil
 import struct
 import sys
 from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from strandline.model.failures import CorruptData
 
@@ -75,6 +75,11 @@ class File(Protocol):
     def close(self) -> None: ...
 
 
+class Space(NamedTuple):
+    total_bytes: int
+    usable_bytes: int  # by us, which may be less than is free
+
+
 class FileSystem(Protocol):
     def open(self, path: str, *, create: bool = False, writable: bool = True) -> File: ...
     def exists(self, path: str) -> bool: ...
@@ -97,6 +102,10 @@ class FileSystem(Protocol):
     def remove_tree(self, path: str) -> None: ...
     def sync_directory(self, path: str) -> None: ...
     def modified_ms(self, path: str) -> int: ...
+    def space(self, path: str) -> Space:
+        """Of the disk that a folder lies on."""
+        ...
+
     def lock(self, path: str) -> File | None:
         """Take an exclusive lock on the file (created if need be); None while another process holds it."""
         ...
@@ -245,6 +254,10 @@ class RealFileSystem:
     def modified_ms(self, path: str) -> int:
         return os.stat(path).st_mtime_ns // 1_000_000
 
+    def space(self, path: str) -> Space:
+        found = os.statvfs(path)
+        return Space(found.f_blocks * found.f_frsize, found.f_bavail * found.f_frsize)
+
     def lock(self, path: str) -> RealFile | None:
         file = self.open(path, create=True)
         try:
@@ -290,8 +303,19 @@ def replace_durably(filesystem: FileSystem, path: str, data: Buffer) -> None:
 
 def replace(filesystem: FileSystem, path: str, data: Buffer, *, sync: bool = False) -> None:
     """Rewrite a small file so that a reader sees the old bytes or the new. What a crash leaves is another matter."""
+    filesystem.rename(write_aside(filesystem, path, data, sync=sync), path)
+
+
+def write_aside(filesystem: FileSystem, path: str, data: Buffer, *, sync: bool = False) -> str:
+    """The first half of a rewrite; gives the name to rename."""
     aside = path + ".tmp"
-    file = filesystem.open(aside, create=True)
+    write_whole(filesystem, aside, data, sync=sync)
+    return aside
+
+
+def write_whole(filesystem: FileSystem, path: str, data: Buffer, *, sync: bool = False) -> None:
+    """A small file, in place: for names that nobody reads yet."""
+    file = filesystem.open(path, create=True)
     try:
         file.truncate(0)
         file.append([data])
@@ -299,4 +323,11 @@ def replace(filesystem: FileSystem, path: str, data: Buffer, *, sync: bool = Fal
             file.sync()
     finally:
         file.close()
-    filesystem.rename(aside, path)
+
+
+def sync_path(filesystem: FileSystem, path: str) -> None:
+    file = filesystem.open(path)
+    try:
+        file.sync()
+    finally:
+        file.close()

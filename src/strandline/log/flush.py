@@ -9,7 +9,7 @@ files beside them, which the owner may remap or rename meanwhile: a name that is
 from __future__ import annotations
 
 from strandline.log import names
-from strandline.log.filesystem import File, FileSystem
+from strandline.log.filesystem import File, FileSystem, sync_path
 from strandline.log.segment import Segment
 
 
@@ -51,10 +51,6 @@ class FlushWork:
 
     def _sync_if_there(self, path: str) -> None:
         try:
-            file = self._filesystem.open(path)
+            sync_path(self._filesystem, path)
         except FileNotFoundError:
             return
-        try:
-            file.sync()
-        finally:
-            file.close()

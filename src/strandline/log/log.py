@@ -52,6 +52,8 @@ class Log(LogWriter):
                 self._write_pending()
                 raise
             self._write_pending()
+            if self.log_end_offset - self.recovery_point >= self.settings.flush_messages:
+                self.flush_wanted(self.log_end_offset)
         except OSError as error:
             raise self.failed(error) from error
         return self.log_end_offset
@@ -84,13 +86,17 @@ class Log(LogWriter):
         self.log_start_offset = log_start_offset  # which the batch will reach
 
     def truncate_to(self, offset: int, *, now_ms: int) -> bool:
-        """Drop `offset` and everything above; False where there is nothing to drop.
+        """Drop `offset` and everything above; False where there is no record to drop.
 
-        Batches go whole: within one, the log ends where it began. Kafka's ends at `offset` until it is restarted.
+        Batches go whole: within one, the log ends where it began. Kafka's ends at `offset` until it is restarted. An
+        epoch that begins at the end, of an election after which nothing was written, goes too: a new leader may never
+        have heard of it, and would send its follower back to here for ever.
         """
         self.check_usable()
         check(offset >= 0, f"offsets are not negative: {offset}")
         if offset >= self.log_end_offset:
+            if self.epochs.truncate_from_end(offset):
+                self.save_epochs()
             return False
         if offset < self.segments.first.base_offset:
             self.truncate_fully_and_start_at(offset, now_ms=now_ms)
@@ -300,7 +306,8 @@ class Log(LogWriter):
             self.snapshots.take(self.producers, durable=True)
             if self.segments.active.is_preallocated:
                 self.segments.active.finish()
-            if self._has_new_names or self.recovery_point < self.log_end_offset:
+            # A log that never had a record loses nothing by losing its files: it would be begun again just so.
+            if self.log_end_offset > 0 and (self._has_new_names or self.recovery_point < self.log_end_offset):
                 self.flush(now_ms)
             for segment in self.segments.all():
                 segment.close()

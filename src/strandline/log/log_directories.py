@@ -6,11 +6,16 @@ from collections.abc import Sequence
 from contextlib import suppress
 from uuid import UUID
 
+from strandline.log.creation import LogCreation, NewPartition
 from strandline.log.filesystem import FileSystem
 from strandline.log.log import Log
 from strandline.log.log_directory import LogDirectory, Progress, SettingsOf
 from strandline.model.failures import StorageFailed
 from strandline.model.partitions import TopicPartition
+from strandline.model.settings import DAY_MS
+
+PARTS_MAX = 4  # of what is created at a time in one directory
+PARTITIONS_PER_PART_MIN = 16
 
 
 class LogDirectories:
@@ -28,12 +33,20 @@ class LogDirectories:
         *,
         now_ms: int,
         progress: Progress | None = None,
+        producer_id_expiration_ms: int = DAY_MS,
     ) -> LogDirectories:
         """Directories that fail are kept as offline ones; with none left there is nothing to serve."""
         opened: list[LogDirectory] = []
         try:
             for path in paths:
-                directory = LogDirectory.open(filesystem, path, settings_of, now_ms=now_ms, progress=progress)
+                directory = LogDirectory.open(
+                    filesystem,
+                    path,
+                    settings_of,
+                    now_ms=now_ms,
+                    progress=progress,
+                    producer_id_expiration_ms=producer_id_expiration_ms,
+                )
                 opened.append(directory)
         except BaseException:
             for directory in opened:
@@ -47,6 +60,10 @@ class LogDirectories:
     def online(self) -> list[LogDirectory]:
         return [directory for directory in self.directories if directory.is_usable()]
 
+    def may_be_offline(self, partition: TopicPartition) -> bool:
+        """It is not among those that can be read. To create it anew elsewhere would hide what it holds."""
+        return self.directory_of(partition) is None and len(self.online()) < len(self.directories)
+
     def directory_of(self, partition: TopicPartition) -> LogDirectory | None:
         return next((each for each in self.directories if partition in each.logs), None)
 
@@ -56,14 +73,36 @@ class LogDirectories:
 
     def create(self, partition: TopicPartition, *, now_ms: int, topic_id: UUID | None = None) -> Log:
         """In the directory with the fewest partitions, as Kafka places them."""
+        (creation,) = self.begin_create([NewPartition(partition, topic_id)], now_ms=now_ms)
+        creation.run()
+        return self.end_create(creation)[0]
+
+    def begin_create(self, wanted: Sequence[NewPartition], *, now_ms: int) -> list[LogCreation]:
+        """Many, each placed so; in a few parts, for as many threads: a disk syncs for several at a time."""
         online = self.online()
         if not online:
             raise StorageFailed("every log directory is offline")
-        emptiest = min(online, key=lambda directory: len(directory.logs))
-        return emptiest.create(partition, now_ms=now_ms, topic_id=topic_id)
+        placed: list[list[NewPartition]] = [[] for _ in online]
+        for new in wanted:
+            emptiest = min(range(len(online)), key=lambda index: len(online[index].logs) + len(placed[index]))
+            placed[emptiest].append(new)
+        return [
+            directory.begin_create(part, now_ms=now_ms)
+            for directory, of_directory in zip(online, placed, strict=True)
+            for part in _parts(of_directory)
+        ]
+
+    def end_create(self, creation: LogCreation) -> list[Log]:
+        directory = next(each for each in self.directories if each.path == creation.path)
+        return directory.end_create(creation)
 
     def close(self, *, now_ms: int) -> None:
         """Each on its own: a directory that fails on the way out must not cost the others their clean stop."""
         for directory in self.directories:
             with suppress(StorageFailed):
                 directory.close(now_ms=now_ms)
+
+
+def _parts(wanted: list[NewPartition]) -> list[list[NewPartition]]:
+    size = max(PARTITIONS_PER_PART_MIN, -(-len(wanted) // PARTS_MAX))
+    return [wanted[start : start + size] for start in range(0, len(wanted), size)]

@@ -17,7 +17,7 @@ into it, the checkpoints least of all, and no sync is tried again (SPEC L10). Ot
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from uuid import UUID
 
 from strandline.log import checkpoints
@@ -26,20 +26,25 @@ from strandline.log.clean_shutdown import (
     UNKNOWN_BROKER_EPOCH,
     encode_clean_shutdown,
 )
+from strandline.log.creation import LogCreation, NewPartition
+from strandline.log.directory_checkpoints import CheckpointWork, DirectoryCheckpoints
 from strandline.log.filesystem import File, FileSystem, make_directories_durably, read_whole, replace_durably
 from strandline.log.log import Log
 from strandline.log.names import LOCK, PARTITION_METADATA
 from strandline.log.partition_metadata import decode_partition_metadata, encode_partition_metadata
 from strandline.log.recovery import open_log
+from strandline.log.removal import RemovalWork
 from strandline.model.failures import CorruptData, StorageFailed, check
 from strandline.model.partitions import (
     DELETED_FOLDER,
+    MOVED_FOLDER,
     TopicPartition,
     check_topic_name,
     deleted_folder,
     parse_partition_folder,
+    stray_folder,
 )
-from strandline.model.settings import LogSettings
+from strandline.model.settings import DAY_MS, LogSettings
 
 KRAFT_METADATA_TOPIC = "__cluster_metadata"  # Kafka's own quorum log, which lies among the partitions: not ours
 SettingsOf = Callable[[str], LogSettings]
@@ -63,6 +68,12 @@ class LogDirectory:
         self.findings: list[str] = []  # what opening found and mended, in sentences
         self.failure: str | None = None
         self.was_clean = False
+        self.checkpoints = DirectoryCheckpoints(filesystem, path)
+        self.cleaner_offsets: dict[TopicPartition, int] = {}  # up to where logs are compacted
+        self.producer_id_expiration_ms = DAY_MS
+        # What the broker wants to hear of.
+        self.has_failed: Callable[[LogDirectory], object] = lambda _: None
+        self.flush_wanted: Callable[[Log, int], object] = lambda *_: None
         self._lock: File | None = None
         self._removals: deque[tuple[int, str]] = deque()
 
@@ -75,9 +86,11 @@ class LogDirectory:
         *,
         now_ms: int,
         progress: Progress | None = None,
+        producer_id_expiration_ms: int = DAY_MS,
     ) -> LogDirectory:
         """Lock the directory and open every partition in it. `progress` is called with each folder's name."""
         directory = cls(filesystem, path, settings_of)
+        directory.producer_id_expiration_ms = producer_id_expiration_ms
         try:
             make_directories_durably(filesystem, path)
             directory._take_lock()
@@ -107,11 +120,13 @@ class LogDirectory:
                 recovery_point=recovery_points.get(partition, 0),
                 log_start_offset=log_starts.get(partition, 0),
                 is_clean=self.was_clean,
+                producer_id_expiration_ms=self.producer_id_expiration_ms,
                 findings=found,
             )
             self._adopt(log)
             self.findings += [f"{folder}/{sentence}" for sentence in found]
             self._load_topic_id(folder, partition)
+        self.cleaner_offsets = self.read_cleaner_offsets()
         # What was lost must not count as flushed when the log has grown past it again (KAFKA-10101).
         if any(offset > self._recovery_point_of(partition) for partition, offset in recovery_points.items()):
             self.write_recovery_points()
@@ -124,6 +139,7 @@ class LogDirectory:
         self.logs[log.partition] = log
         log.offsets_lowered = self._write_lowered_offsets
         log.has_failed = self.failed
+        log.flush_wanted = lambda up_to_offset: self.flush_wanted(log, up_to_offset)
 
     def _write_lowered_offsets(self) -> None:
         """A log was truncated: what the checkpoints promise must shrink before the log does."""
@@ -141,7 +157,7 @@ class LogDirectory:
     def _read_offsets(self, name: str) -> dict[TopicPartition, int]:
         """A damaged checkpoint counts as none: a recovery point of 0 costs a scan, not data."""
         try:
-            return checkpoints.read_offsets(self.filesystem, f"{self.path}/{name}")
+            return self.checkpoints.read(name)
         except CorruptData as error:
             self.findings.append(f"{name}: {error}; ignored")
             return {}
@@ -169,99 +185,152 @@ class LogDirectory:
     # Partitions.
 
     def create(self, partition: TopicPartition, *, now_ms: int, topic_id: UUID | None = None) -> Log:
-        """A new, empty log. Its folder's name is durable when this returns."""
+        """A new, empty log. Its folder's name and its topic's id are durable when this returns."""
+        creation = self.begin_create([NewPartition(partition, topic_id)], now_ms=now_ms)
+        creation.run()
+        return self.end_create(creation)[0]
+
+    def begin_create(self, wanted: Sequence[NewPartition], *, now_ms: int) -> LogCreation:
         self.check_usable()
-        check_topic_name(partition.topic)
-        check(partition.partition >= 0, f"partitions are not negative: {partition}")
-        check(partition not in self.logs, f"{partition} is in {self.path} already")
-        folder = f"{self.path}/{partition}"
+        for new in wanted:
+            check_topic_name(new.partition.topic)
+            check(new.partition.partition >= 0, f"partitions are not negative: {new.partition}")
+            check(new.partition not in self.logs, f"{new.partition} is in {self.path} already")
+        with_settings = [(new, self.settings_of(new.partition.topic)) for new in wanted]
+        return LogCreation(self.filesystem, self.path, with_settings, now_ms, self.producer_id_expiration_ms)
+
+    def end_create(self, creation: LogCreation) -> list[Log]:
+        """`creation.run()` has returned: from now on the logs are ours."""
+        if creation.failure is not None:
+            raise self.failed(creation.failure) from creation.failure
+        self.check_usable()
+        for log in creation.logs:
+            self._adopt(log)
+        self.topic_ids |= creation.topic_ids
+        return creation.logs
+
+    def claim(self, partition: TopicPartition, topic_id: UUID) -> bool:
+        """Whether the folder is of the topic with this id. One that names no topic becomes it."""
+        if partition in self.topic_ids:
+            return self.topic_ids[partition] == topic_id
+        self.check_usable()
+        path = f"{self.logs[partition].directory}/{PARTITION_METADATA}"
         try:
-            log = open_log(
-                self.filesystem,
-                folder,
-                partition,
-                self.settings_of(partition.topic),
-                now_ms=now_ms,
-                is_clean=True,
-            )
-            if topic_id is not None:
-                replace_durably(self.filesystem, f"{folder}/{PARTITION_METADATA}", encode_partition_metadata(topic_id))
-                self.topic_ids[partition] = topic_id
-            self.filesystem.sync_directory(folder)
-            self.filesystem.sync_directory(self.path)
+            replace_durably(self.filesystem, path, encode_partition_metadata(topic_id))
         except OSError as error:
             raise self.failed(error) from error
-        self._adopt(log)
-        return log
+        self.topic_ids[partition] = topic_id
+        return True
 
     def remove(self, partition: TopicPartition, *, token: str, now_ms: int) -> None:
         """Rename the folder away at once, so that the topic can be created again; remove the files later.
 
         `token` is 32 hexadecimal digits that no other removal has used.
         """
+        self.remove_many({partition: token}, now_ms=now_ms)
+
+    def remove_many(self, tokens: Mapping[TopicPartition, str], *, now_ms: int) -> None:
+        """Each with a token of its own, with as few syncs as one needs."""
+        gone = self._move_away({partition: deleted_folder(partition, token) for partition, token in tokens.items()})
+        self._removals += [(now_ms + log.settings.file_delete_delay_ms, target) for log, target in gone]
+
+    def set_aside(self, partition: TopicPartition, *, token: str) -> None:
+        """A folder of no topic that we know: nobody uses it any more, and nobody deletes it, as in Kafka."""
+        self._move_away({partition: stray_folder(partition, token)})
+
+    def _move_away(self, folders: Mapping[TopicPartition, str]) -> list[tuple[Log, str]]:
         self.check_usable()
-        check(DELETED_FOLDER.fullmatch(deleted_folder(partition, token)) is not None, f"not a token: {token!r}")
-        log = self.logs.pop(partition)
-        self.topic_ids.pop(partition, None)
-        target = f"{self.path}/{deleted_folder(partition, token)}"
-        # The name may come back as a new, empty log, for which the old recovery point would be a lie.
+        check(all(MOVED_FOLDER.fullmatch(folder) for folder in folders.values()), f"not tokens: {folders}")
+        if not folders:
+            return []
+        gone = [(self.logs.pop(partition), f"{self.path}/{folder}") for partition, folder in folders.items()]
+        # The name may come back as a new, empty log, for which the old offsets would be a lie.
         self._write_lowered_offsets()
-        log.is_closed = True
-        for segment in log.segments.all():
-            segment.forget()
+        if self.cleaner_offsets.keys() & folders.keys():
+            for partition in folders:
+                self.cleaner_offsets.pop(partition, None)
+            self.write_cleaner_offsets(self.cleaner_offsets)
         try:
-            self.filesystem.rename(log.directory, target)
+            for log, target in gone:
+                self.topic_ids.pop(log.partition, None)
+                log.is_closed = True
+                for segment in log.segments.all():
+                    segment.forget()
+                self.filesystem.rename(log.directory, target)
             self.filesystem.sync_directory(self.path)
         except OSError as error:
             raise self.failed(error) from error
-        self._removals.append((now_ms + log.settings.file_delete_delay_ms, target))
+        return gone
+
+    def begin_removal(self, now_ms: int) -> RemovalWork | None:
+        """Segments and folders whose delay has passed, for `run` in any thread to unlink; None if there are none."""
+        segments = [
+            segment for log in self.logs.values() if log.deletions for segment in log.deletions.take_due(now_ms)
+        ]
+        folders = []
+        while self._removals and self._removals[0][0] <= now_ms:
+            folders.append(self._removals.popleft()[1])
+        return RemovalWork(self.filesystem, segments, folders) if segments or folders else None
 
     def remove_due_files(self, now_ms: int) -> None:
-        """Unlink segments and folders whose delay has passed (SPEC C5)."""
+        """Unlink segments and folders whose delay has passed (SPEC C5), for callers that may wait for the disk."""
         self.check_usable()
+        work = self.begin_removal(now_ms)
         try:
-            for log in self.logs.values():
-                log.deletions.remove_due(now_ms)
-            while self._removals and self._removals[0][0] <= now_ms:
-                self.filesystem.remove_tree(self._removals.popleft()[1])
+            if work is not None:
+                work.run()
         except OSError as error:
             raise self.failed(error) from error
 
     # Checkpoints.
 
     def write_recovery_points(self) -> None:
-        self._write_offsets(
-            checkpoints.RECOVERY_POINT_CHECKPOINT,
-            {partition: log.recovery_point for partition, log in self.logs.items()},
-        )
+        self._write_offsets(checkpoints.RECOVERY_POINT_CHECKPOINT, self._recovery_points())
 
     def write_log_starts(self) -> None:
-        """Only those that lie inside a segment: the others are the first segment's name (as Kafka does)."""
-        self._write_offsets(
-            checkpoints.LOG_START_CHECKPOINT,
-            {
-                partition: log.log_start_offset
-                for partition, log in self.logs.items()
-                if log.log_start_offset > log.segments.first.base_offset
-            },
-        )
+        self._write_offsets(checkpoints.LOG_START_CHECKPOINT, self._log_starts())
 
     def write_high_watermarks(self, high_watermarks: Mapping[TopicPartition, int]) -> None:
         self._write_offsets(checkpoints.HIGH_WATERMARK_CHECKPOINT, high_watermarks)
 
+    def write_cleaner_offsets(self, offsets: Mapping[TopicPartition, int]) -> None:
+        self.cleaner_offsets = dict(offsets)
+        self._write_offsets(checkpoints.CLEANER_CHECKPOINT, dict(offsets))
+
     def read_high_watermarks(self) -> dict[TopicPartition, int]:
         return self._read_offsets(checkpoints.HIGH_WATERMARK_CHECKPOINT)
-
-    def write_cleaner_offsets(self, offsets: Mapping[TopicPartition, int]) -> None:
-        self._write_offsets(checkpoints.CLEANER_CHECKPOINT, offsets)
 
     def read_cleaner_offsets(self) -> dict[TopicPartition, int]:
         return self._read_offsets(checkpoints.CLEANER_CHECKPOINT)
 
+    def begin_recovery_points(self) -> CheckpointWork | None:
+        """As `write_recovery_points`, but the write is left to `run`, in any thread. None: it would change nothing."""
+        return self.checkpoints.begin(checkpoints.RECOVERY_POINT_CHECKPOINT, self._recovery_points())
+
+    def begin_log_starts(self) -> CheckpointWork | None:
+        return self.checkpoints.begin(checkpoints.LOG_START_CHECKPOINT, self._log_starts())
+
+    def begin_high_watermarks(self, high_watermarks: Mapping[TopicPartition, int]) -> CheckpointWork | None:
+        return self.checkpoints.begin(checkpoints.HIGH_WATERMARK_CHECKPOINT, high_watermarks)
+
+    def begin_cleaner_offsets(self) -> CheckpointWork | None:
+        return self.checkpoints.begin(checkpoints.CLEANER_CHECKPOINT, dict(self.cleaner_offsets))
+
+    def _recovery_points(self) -> dict[TopicPartition, int]:
+        return {partition: log.recovery_point for partition, log in self.logs.items()}
+
+    def _log_starts(self) -> dict[TopicPartition, int]:
+        """Only those that lie inside a segment: the others are the first segment's name (as Kafka does)."""
+        return {
+            partition: log.log_start_offset
+            for partition, log in self.logs.items()
+            if log.log_start_offset > log.segments.first.base_offset
+        }
+
     def _write_offsets(self, name: str, offsets: Mapping[TopicPartition, int]) -> None:
         self.check_usable()
         try:
-            checkpoints.write_offsets(self.filesystem, f"{self.path}/{name}", offsets)
+            self.checkpoints.write(name, offsets)
         except OSError as error:
             raise self.failed(error) from error
 
@@ -280,6 +349,7 @@ class LogDirectory:
             self.failure = str(error)
             for log in self.logs.values():
                 log.failed(error)
+            self.has_failed(self)
         return StorageFailed(f"{self.path}: {error}")
 
     def close(self, *, now_ms: int) -> None:

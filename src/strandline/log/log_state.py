@@ -22,7 +22,7 @@ from strandline.log import checkpoints, names
 from strandline.log.admission import Admission
 from strandline.log.deletions import Deletions
 from strandline.log.fence import Fence
-from strandline.log.filesystem import FileSystem
+from strandline.log.filesystem import FileSystem, write_whole
 from strandline.log.flush import FlushWork
 from strandline.log.leader_epochs import LeaderEpochs
 from strandline.log.pending import Pending
@@ -35,6 +35,8 @@ from strandline.model.settings import LogSettings
 from strandline.records.crc import crc32c
 
 OUT_OF_DESCRIPTORS = (errno.EMFILE, errno.ENFILE)
+NO_EPOCH = -1
+STALE_EPOCHS = -2  # below every epoch: the next batch, whatever its own, has them saved first
 
 
 class LogState:
@@ -56,6 +58,7 @@ class LogState:
         snapshots: ProducerSnapshots,
         producer_id_expiration_ms: int,
         has_new_names: bool,
+        has_stale_epochs: bool,
         now_ms: int,
     ) -> None:
         """Use `recovery.open_log`, which finds all this on the disk."""
@@ -75,10 +78,12 @@ class LogState:
         self.last_flush_ms = now_ms
         self.failure: OSError | None = None
         self.is_closed = False
-        # What the log directory wants to hear of: to write its checkpoints, and to go offline as a whole.
+        # What the log directory wants to hear of: to write its checkpoints, to go offline as a whole, and to have
+        # everything below an offset flushed, soon and not inside the call.
         self.offsets_lowered: Callable[[], None] = lambda: None
         self.has_failed: Callable[[OSError], object] = lambda _: None
-        self._latest_epoch = -1 if epochs.latest_epoch is None else epochs.latest_epoch
+        self.flush_wanted: Callable[[int], object] = lambda _: None
+        self._saved_epoch = STALE_EPOCHS if has_stale_epochs else _latest(epochs)  # in their file
         self._has_new_names = has_new_names  # whether the folder has names that are not synced
         self._unflushed_paths: list[str] = []  # small files of segments that may all lie below the recovery point
         self._running_flushes: list[FlushWork] = []
@@ -98,16 +103,27 @@ class LogState:
     # Leader epochs.
 
     def assign_epoch(self, leader_epoch: int, start_offset: int) -> None:
-        """Record where a leader epoch begins; also without a record, when a leader is elected (KAFKA-7415)."""
-        if self.epochs.assign(leader_epoch, start_offset):
-            self.save_epochs()
-        self._latest_epoch = max(self._latest_epoch, leader_epoch)
+        """Record where a leader epoch begins; also without a record, when a leader is elected (KAFKA-7415).
+
+        Its first record brings it to the disk, before itself. Until then it need not be there: whoever opens the log
+        again does not believe in an epoch that has no records.
+        """
+        self.epochs.assign(leader_epoch, start_offset)
 
     def save_epochs(self) -> None:
         path = f"{self.directory}/{names.LEADER_EPOCH_CHECKPOINT}"
         with self._fence:
             checkpoints.write_leader_epochs(self.filesystem, path, self.epochs.entries())
-        self._latest_epoch = -1 if self.epochs.latest_epoch is None else self.epochs.latest_epoch
+        self._saved_epoch = _latest(self.epochs)
+
+    def begin_with_epoch(self, leader_epoch: int) -> None:
+        """A new log has its first leader, and its first record none to wait for. Without records there is nothing that
+        a lost epoch would explain, so it is synced with them."""
+        self.epochs.assign(leader_epoch, self.log_end_offset)
+        path = f"{self.directory}/{names.LEADER_EPOCH_CHECKPOINT}"
+        write_whole(self.filesystem, path, checkpoints.encode_leader_epochs(self.epochs.entries()))
+        self._unflushed_paths.append(path)
+        self._saved_epoch = leader_epoch
 
     # Failure.
 
@@ -132,3 +148,7 @@ class LogState:
 
     def __str__(self) -> str:
         return f"{self.partition} [{self.log_start_offset}, {self.log_end_offset})"
+
+
+def _latest(epochs: LeaderEpochs) -> int:
+    return NO_EPOCH if epochs.latest_epoch is None else epochs.latest_epoch

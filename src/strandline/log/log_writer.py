@@ -54,6 +54,8 @@ class LogWriter(LogState):
                 except Refused as refused:
                     outcomes.append(refused)
             self._write_pending()
+            if self.log_end_offset - self.recovery_point >= self.settings.flush_messages:
+                self.flush_wanted(self.log_end_offset)
         except OSError as error:
             raise self.failed(error) from error
         except BaseException:
@@ -67,7 +69,7 @@ class LogWriter(LogState):
         """The short way, for a batch with nothing particular about it, or the long one."""
         fields = self._admission.plain_fields(batch, now_ms)
         pending, active = self._pending, self.segments.active
-        if fields is None or leader_epoch != self._latest_epoch or active.size_bytes == 0:
+        if fields is None or leader_epoch != self._saved_epoch or active.size_bytes == 0:
             return self._append_particular(batch, leader_epoch, now_ms, from_client)
         _, length, _, _, _, _, delta, _, max_timestamp, producer_id, producer_epoch, sequence, _ = fields
         base_offset, size = self.log_end_offset, len(batch)
@@ -125,9 +127,11 @@ class LogWriter(LogState):
     ) -> None:
         """Queue a batch for the next write."""
         pending = self._pending
-        if leader_epoch > self._latest_epoch:
+        if leader_epoch > self._saved_epoch:
             self._write_pending()
-            self.assign_epoch(leader_epoch, base_offset)
+            if leader_epoch >= 0:
+                self.assign_epoch(leader_epoch, base_offset)
+            self.save_epochs()
         size = len(batch)
         pending.buffers.append(batch)
         pending.notes.append((size, last_offset, max_timestamp))
@@ -188,6 +192,7 @@ class LogWriter(LogState):
         )
         self._has_new_names = True
         self.segments.add(segment)
+        self.flush_wanted(base_offset)
         return segment
 
 

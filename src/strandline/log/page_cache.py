@@ -34,6 +34,8 @@ def resident_bytes(descriptor: int, position: int, length: int) -> int | None:
 
 def is_resident(descriptor: int, position: int, length: int) -> bool:
     """False also where the kernel does not tell."""
+    if length > 0 and pages_by_cachestat(descriptor, position, length) == _pages_spanned(position, length):
+        return True  # nearly always, and one system call instead of three
     return resident_bytes(descriptor, position, length) == _length_inside(descriptor, position, length)
 
 
@@ -56,11 +58,10 @@ def drop(descriptor: int, position: int, length: int) -> None:
 
 def pages_by_cachestat(descriptor: int, position: int, length: int) -> int | None:
     """How many of the pages that hold the range are in memory."""
-    ctypes, library = _c_library()
-    asked = (ctypes.c_uint64 * 2)(position, length)
-    counts = (ctypes.c_uint64 * 5)()  # cached, dirty, in writeback, evicted, recently evicted
-    done = library.syscall(CACHESTAT, descriptor, asked, counts, 0)
-    return int(counts[0]) if _has_worked(done, ctypes) else None
+    cachestat, two_numbers, five_numbers, ctypes = _cachestat()
+    counts = five_numbers()  # cached, dirty, in writeback, evicted, recently evicted
+    done = cachestat(CACHESTAT, descriptor, two_numbers(position, length), counts, 0)
+    return int(counts[0]) if done == 0 or _has_worked(done, ctypes) else None
 
 
 def pages_by_mincore(descriptor: int, position: int, length: int) -> int | None:
@@ -83,6 +84,12 @@ def _length_inside(descriptor: int, position: int, length: int) -> int:
 
 def _pages_spanned(position: int, length: int) -> int:
     return (position + length - 1) // PAGE_BYTES - position // PAGE_BYTES + 1
+
+
+@cache
+def _cachestat() -> tuple[Any, Any, Any, Any]:
+    ctypes, library = _c_library()
+    return library.syscall, ctypes.c_uint64 * 2, ctypes.c_uint64 * 5, ctypes
 
 
 @cache

@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from strandline.log import checkpoints, names, replay
-from strandline.log.filesystem import FileSystem
+from strandline.log.filesystem import FileSystem, replace
 from strandline.log.leader_epochs import LeaderEpochs
 from strandline.log.leftovers import resolve_leftovers
 from strandline.log.log import Log
@@ -86,6 +86,7 @@ def open_log(
         snapshots=opening.snapshots,
         producer_id_expiration_ms=producer_id_expiration_ms,
         has_new_names=opening.is_fresh or not is_clean,
+        has_stale_epochs=opening.has_stale_epochs,
         now_ms=now_ms,
     )
 
@@ -101,6 +102,7 @@ class _Opening:
     producer_id_expiration_ms: int
     is_fresh: bool = False  # whether a segment was created
     has_unsaved_epochs: bool = False
+    has_stale_epochs: bool = False  # whether their file has one more than the log
     has_rot: bool = False
     segments: Segments = field(init=False)
     epochs: LeaderEpochs = field(default_factory=LeaderEpochs)
@@ -261,10 +263,16 @@ class _Opening:
     def settle_epochs(self, log_end_offset: int) -> None:
         before = self.epochs.entries()
         self.epochs.truncate_from_start(self.log_start_offset)
-        self.epochs.truncate_from_end(log_end_offset)
+        self.epochs.truncate_from_end(log_end_offset + 1)
+        has_changed = self.has_unsaved_epochs or self.epochs.entries() != before
+        # One that begins at the end has written nothing. In the file it may stay until something is: most often the
+        # same leader comes back, and a start with many idle partitions syncs nothing.
+        self.has_stale_epochs = self.epochs.truncate_from_end(log_end_offset) and not has_changed
         path = f"{self.directory}/{names.LEADER_EPOCH_CHECKPOINT}"
-        if self.has_unsaved_epochs or self.epochs.entries() != before or not self.filesystem.exists(path):
+        if has_changed:
             checkpoints.write_leader_epochs(self.filesystem, path, self.epochs.entries())
+        elif not self.filesystem.exists(path):
+            replace(self.filesystem, path, checkpoints.encode_leader_epochs(()))  # there is nothing to lose yet
 
     def settle_producers(self, log_end_offset: int) -> None:
         self.snapshots.remove_above(log_end_offset)

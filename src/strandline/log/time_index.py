@@ -62,7 +62,7 @@ class TimeIndex(MappedIndex):
             write_entry(self._mapped, slot * ENTRY_BYTES, timestamp, relative_offset)
             self._last_entry = (timestamp, offset)
             self._count = slot + 1
-        elif slot or timestamp > last_timestamp:
+        elif (slot and (timestamp != last_timestamp or offset != last_offset)) or timestamp > last_timestamp:
             self._explain(timestamp, offset)
 
     def _has_room(self, skip_full_check: bool) -> bool:

@@ -7,12 +7,14 @@ return, and cannot be entered again halfway. Neither asyncio nor threads are nee
     future = loop.create_future()
     answer.then(lambda ready: future.cancelled() or future.set_result(ready))
     value = (await future).value()
+
+A coroutine that awaits nothing but answers needs no event loop either: see `broker.procedures`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Generic, TypeVar
+from collections.abc import Callable, Generator
+from typing import Any, Generic, TypeVar
 
 from strandline.metadata.errors import StoreError
 from strandline.model.failures import check
@@ -57,6 +59,11 @@ class Answer(Generic[Value]):
             callback(self)
         else:
             self._callbacks.append(callback)
+
+    def __await__(self) -> Generator[Answer[Any], None, Value]:
+        if not self.is_ready:
+            yield self  # whoever runs the coroutine goes on with it once this is ready
+        return self.value()
 
     def deliver(self, outcome: Value | StoreError) -> None:
         """For stores: exactly once."""

@@ -46,6 +46,11 @@ class Commit:
         self.deliveries = deliveries
         self.failure: OSError | None = None
 
+    @property
+    def has_changes(self) -> bool:
+        """Whether `run` will touch the disk."""
+        return bool(self._frame)
+
     def run(self) -> None:
         if not self._frame:
             return

@@ -78,7 +78,7 @@ class EmbeddedStore:
         try:
             lock = files.lock(f"{directory}/{LOCK}")
             if lock is None:
-                raise StoreInUse(f"The metadata in {directory} is in use by another process.")
+                raise StoreInUse(f"{directory} is in use by another process; stop it, or choose another directory")
             journal = JournalFile(files, directory)
             try:
                 tree = _recover(journal, clock_ms())

@@ -1,7 +1,8 @@
 """Topic partitions and the folders that hold them.
 
 A partition lives in `<topic>-<partition>`; one being deleted in `<topic>-<partition>.<32 hex digits>-delete`,
-one being moved between log directories in `<topic>-<partition>.<32 hex digits>-future`.
+one being moved between log directories in `<topic>-<partition>.<32 hex digits>-future`; one of no topic that the
+cluster knows, kept for somebody to look at, in `<topic>-<partition>.<32 hex digits>-stray`.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ LEGAL_TOPIC_NAME = re.compile(r"[a-zA-Z0-9._-]+")
 PARTITION_FOLDER = re.compile(r"(?P<topic>[a-zA-Z0-9._-]+)-(?P<partition>0|[1-9][0-9]{0,9})")
 DELETED_FOLDER = re.compile(r"(?P<name>\S+)-(?P<partition>\S+)\.(?P<token>[0-9a-f]{32})-delete")
 FUTURE_FOLDER = re.compile(r"(?P<name>\S+)-(?P<partition>\S+)\.(?P<token>[0-9a-f]{32})-future")
+MOVED_FOLDER = re.compile(r"\S+-[0-9]+\.[0-9a-f]{32}-(delete|stray)")
 
 
 class TopicPartition(NamedTuple):
@@ -53,5 +55,13 @@ def parse_partition_folder(name: str) -> TopicPartition | None:
 
 def deleted_folder(partition: TopicPartition, token: str) -> str:
     """Where a partition goes on removal. Long topic names are cut to keep the name legal, as Kafka does."""
-    suffix = f"-{partition.partition}.{token}-delete"
+    return _folder_with(partition, f"{token}-delete")
+
+
+def stray_folder(partition: TopicPartition, token: str) -> str:
+    return _folder_with(partition, f"{token}-stray")
+
+
+def _folder_with(partition: TopicPartition, end: str) -> str:
+    suffix = f"-{partition.partition}.{end}"
     return partition.topic[: FOLDER_NAME_LENGTH_MAX - len(suffix)] + suffix

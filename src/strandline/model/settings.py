@@ -189,6 +189,14 @@ class LogSettings(PropertySettings):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ReplicationSettings(PropertySettings):
+    """What a topic promises about its replicas; topic properties, with the broker's as defaults."""
+
+    min_insync_replicas: int = setting(1, "min.insync.replicas", at_least=1, at_most=INT_MAX)
+    unclean_leader_election_enable: bool = setting(False, "unclean.leader.election.enable")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CleanerSettings(PropertySettings):
     """How the broker's log cleaner spends memory, threads and disk bandwidth (SPEC C6)."""
 
@@ -206,6 +214,9 @@ class ProducerStateSettings(PropertySettings):
     """How long, and how much, a partition remembers of its idempotent producers."""
 
     producer_id_expiration_ms: int = setting(DAY_MS, "producer.id.expiration.ms", at_least=1)
+    producer_id_expiration_check_interval_ms: int = setting(
+        10 * MINUTE_MS, "producer.id.expiration.check.interval.ms", at_least=1
+    )
     transaction_max_timeout_ms: int = setting(15 * MINUTE_MS, "transaction.max.timeout.ms", at_least=1)
 
 
@@ -214,7 +225,9 @@ class LogDirectorySettings(PropertySettings):
     """Where the logs of a broker lie and how often their checkpoints are written (SPEC L8, L10, C1)."""
 
     log_dirs: tuple[str, ...] = setting(("data",), ("log.dirs", 1), ("log.dir", 1))
+    initial_task_delay_ms: int = setting(30_000, "log.initial.task.delay.ms", at_least=0)
     retention_check_interval_ms: int = setting(300_000, "log.retention.check.interval.ms", at_least=1)
+    flush_scheduler_interval_ms: int = setting(LONG_MAX, "log.flush.scheduler.interval.ms", at_least=1)
     flush_offset_checkpoint_interval_ms: int = setting(60_000, "log.flush.offset.checkpoint.interval.ms", at_least=0)
     flush_start_offset_checkpoint_interval_ms: int = setting(
         60_000, "log.flush.start.offset.checkpoint.interval.ms", at_least=0

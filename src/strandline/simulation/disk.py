@@ -18,6 +18,7 @@ import posixpath
 from collections.abc import Iterator
 from random import Random
 
+from strandline.log.filesystem import Space
 from strandline.simulation.directory import Directory, DirectoryTree, EntryChange, Node, Slot, files_under
 from strandline.simulation.faults import FaultInjector, PowerLost
 from strandline.simulation.inode import SECTOR_BYTES, FileNode
@@ -25,6 +26,8 @@ from strandline.simulation.power_loss import Fate, RandomFate, corner_cases
 from strandline.simulation.simulated_file import SimulatedFile
 
 __all__ = ["SECTOR_BYTES", "PowerLost", "SimulatedDisk", "SimulatedFile"]
+
+UNBOUNDED_SPACE_BYTES = 2**50
 
 
 class SimulatedDisk(FaultInjector):
@@ -155,6 +158,12 @@ class SimulatedDisk(FaultInjector):
     def modified_ms(self, path: str) -> int:
         self.require_power()
         return self._node_at(path).modified_ms
+
+    def space(self, path: str) -> Space:
+        self.require_power()
+        self._directory_at(path)
+        total = UNBOUNDED_SPACE_BYTES if self.space_bytes_max is None else self.space_bytes_max
+        return Space(total, max(0, total - self.used_bytes))
 
     def lock(self, path: str) -> SimulatedFile | None:
         file = self.open(path, create=True)

@@ -11,6 +11,9 @@ to come, `room` says where to receive it, which saves a copy:
 
 A size is only a claim. Nothing is allocated for one that is not allowed, and for one that is, memory grows with
 the bytes that arrive: 2,000 peers that announce 100 MB and fall silent hold 128 KiB each.
+
+Buffers of large frames are used again (`reuse`), a few of them by all connections: a fresh megabyte for each frame
+would cost as much as receiving it.
 """
 
 from __future__ import annotations
@@ -24,10 +27,15 @@ SOCKET_REQUEST_MAX_BYTES = 104_857_600  # default of socket.request.max.bytes
 FIRST_ROOM_BYTES = 128 * 1024
 ROOM_GROWTH = 4
 DIRECT_BYTES_MIN = 64 * 1024  # below it, receiving with others into the shared buffer costs less
+SPARE_BYTES = 2 * 1024 * 1024
+SPARES_MAX = 4
 
 SIZE = Struct(">i")
 HTTP_VERBS = (b"GET ", b"POST", b"PUT ", b"HEAD", b"OPTI", b"DELE", b"PATC", b"CONN", b"PRI ")
 TLS_HANDSHAKE = b"\x16\x03"
+
+
+spares: list[bytearray] = []  # of SPARE_BYTES each, at most SPARES_MAX
 
 
 class FrameCutter:
@@ -83,8 +91,8 @@ class FrameCutter:
         if self._frame_bytes - self._filled_bytes < DIRECT_BYTES_MIN:
             return None
         if len(self._frame) == self._filled_bytes:
-            self._grow(max(FIRST_ROOM_BYTES, self._filled_bytes * ROOM_GROWTH))
-        self._view = memoryview(self._frame)[self._filled_bytes :]
+            self._grow()
+        self._view = memoryview(self._frame)[self._filled_bytes : self._frame_bytes]
         return self._view
 
     def filled(self, count: int) -> memoryview | None:
@@ -93,8 +101,20 @@ class FrameCutter:
         self._filled_bytes += count
         return self._take_completed()
 
-    def _grow(self, capacity_bytes: int) -> None:
-        self._frame.extend(bytes(min(self._frame_bytes, capacity_bytes) - len(self._frame)))
+    def reuse(self, frame: memoryview) -> None:
+        """Nobody looks at this frame, which `filled` gave, any more."""
+        buffer = frame.obj
+        if len(spares) < SPARES_MAX and type(buffer) is bytearray and len(buffer) == SPARE_BYTES:
+            spares.append(buffer)
+
+    def _grow(self) -> None:
+        if self._frame_bytes <= SPARE_BYTES and (spares or self._filled_bytes > FIRST_ROOM_BYTES):
+            grown = spares.pop() if spares else bytearray(SPARE_BYTES)
+        else:
+            capacity_bytes = max(FIRST_ROOM_BYTES, self._filled_bytes * ROOM_GROWTH)
+            grown = bytearray(min(self._frame_bytes, capacity_bytes))
+        grown[: self._filled_bytes] = self._frame
+        self._frame = grown
 
     def _spill(self, received: memoryview) -> memoryview | None:
         end = self._filled_bytes + len(received)
@@ -105,7 +125,7 @@ class FrameCutter:
     def _take_completed(self) -> memoryview | None:
         if self._filled_bytes < self._frame_bytes:
             return None
-        frame = memoryview(self._frame)
+        frame = memoryview(self._frame)[: self._frame_bytes]
         self._frame, self._frame_bytes, self._filled_bytes = bytearray(), 0, 0
         return frame
 

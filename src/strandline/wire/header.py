@@ -19,11 +19,12 @@ from struct import Struct, error
 from typing import NamedTuple
 
 from strandline.model.failures import ProtocolError
-from strandline.wire.primitives import Buffer, skip_tags
+from strandline.wire.primitives import INT32, TAGS_NONE, Buffer, skip_tags
 from strandline.wire.versions import NOT_SERVED, SPOKEN, ApiKey
 
 REQUEST = Struct(">hhih")
 REQUEST_V0_BYTES = 8
+FRAMED_REQUEST = Struct(">ihhih")
 FRAMED_RESPONSE_V0 = Struct(">ii")
 FRAMED_RESPONSE_V1 = Struct(">iix")
 
@@ -67,6 +68,27 @@ def frame_response(api_key: int, api_version: int, correlation_id: int, body_byt
     if api_key != ApiKey.API_VERSIONS and api_version >= SPOKEN[api_key].flexible_from:
         return FRAMED_RESPONSE_V1.pack(body_bytes + 5, correlation_id)
     return FRAMED_RESPONSE_V0.pack(body_bytes + 4, correlation_id)
+
+
+def frame_request(api_key: int, api_version: int, correlation_id: int, client_id: bytes, body_bytes: int) -> bytes:
+    """Size and header of a request whose body has this many bytes: the client's side of `decode_request_header`."""
+    tags = TAGS_NONE if api_version >= SPOKEN[api_key].flexible_from else b""
+    size = REQUEST.size + len(client_id) + len(tags) + body_bytes
+    return FRAMED_REQUEST.pack(size, api_key, api_version, correlation_id, len(client_id)) + client_id + tags
+
+
+def decode_correlation_id(frame: Buffer) -> int:
+    """Whose answer a response is; it comes first whatever the API."""
+    if len(frame) < INT32.size:
+        raise ProtocolError(f"a response of {len(frame)} bytes is too short for its header")
+    return int(INT32.unpack_from(frame)[0])
+
+
+def response_body(api_key: int, api_version: int, frame: memoryview) -> memoryview:
+    """What follows the header of a response."""
+    if api_key != ApiKey.API_VERSIONS and api_version >= SPOKEN[api_key].flexible_from:
+        return frame[skip_tags(frame, INT32.size) :]
+    return frame[INT32.size :]
 
 
 def describe_not_served(api_key: int, api_version: int) -> str:

@@ -20,6 +20,7 @@ from strandline.model.failures import CorruptData, check
 
 LAST_VERSION = 2**15 - 1
 UNSIGNED_VARINT_BYTES_MAX = 5
+NULL, PRESENT = b"\xff", b"\x01"
 INT16 = Struct(">h")
 INT32 = Struct(">i")
 
@@ -147,14 +148,18 @@ class Blob:
 @dataclass(frozen=True, slots=True)
 class Array:
     item: Kind
+    nullable: bool = False
 
-    def append(self, target: bytearray, value: tuple[Any, ...], dialect: Dialect) -> None:
-        _append_length(target, len(value), INT32, dialect.flexible)
-        for item in value:
+    def append(self, target: bytearray, value: tuple[Any, ...] | None, dialect: Dialect) -> None:
+        check(value is not None or self.nullable, "null where an array must be")
+        _append_length(target, len(value) if value is not None else -1, INT32, dialect.flexible)
+        for item in value or ():
             self.item.append(target, item, dialect)
 
-    def take(self, source: Source, dialect: Dialect) -> tuple[Any, ...]:
+    def take(self, source: Source, dialect: Dialect) -> tuple[Any, ...] | None:
         count = _take_length(source, INT32, dialect.flexible)
+        if count < 0 and self.nullable:
+            return None
         # Every item takes a byte at least, so a damaged count cannot ask for more memory than there are bytes.
         if not 0 <= count <= len(source.data) - source.position:
             raise CorruptData(f"an array of {count} items before position {source.position} cannot be")
@@ -163,13 +168,14 @@ class Array:
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """A field with a `tag` is a structure or null, and only flexible versions have it."""
+    """A field with a `tag` is in flexible versions only, and is written only where it is not `default`."""
 
     name: str
     kind: Kind
     since: int = 0
     until: int = LAST_VERSION
     tag: int | None = None
+    default: Any = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,11 +201,12 @@ class Layout:
         return [field for field in self.fields if field.tag is None and field.since <= dialect.version <= field.until]
 
     def _append_tagged(self, target: bytearray, value: Any, dialect: Dialect) -> None:
-        tagged = [field for field in self.fields if field.tag is not None and getattr(value, field.name) is not None]
+        tagged = [
+            field for field in self.fields if field.tag is not None and getattr(value, field.name) != field.default
+        ]
         append_unsigned_varint(target, len(tagged))
         for field in tagged:
-            # A nullable structure says 1 before its fields when it is there.
-            body = bytearray(b"\x01")
+            body = bytearray()
             field.kind.append(body, getattr(value, field.name), dialect)
             append_unsigned_varint(target, field.tag or 0)
             append_unsigned_varint(target, len(body))
@@ -211,6 +218,21 @@ class Layout:
         for _ in range(source.take_unsigned_varint()):
             tag = source.take_unsigned_varint()
             body = Source(source.take(source.take_unsigned_varint()))
-            if tag in by_tag and body.take(1) == b"\x01":
+            if tag in by_tag:
                 found[by_tag[tag].name] = by_tag[tag].kind.take(body, dialect)
         return found
+
+
+@dataclass(frozen=True, slots=True)
+class NullableStructure:
+    """Says 1 before its fields when it is there."""
+
+    layout: Layout
+
+    def append(self, target: bytearray, value: Any, dialect: Dialect) -> None:
+        target += NULL if value is None else PRESENT
+        if value is not None:
+            self.layout.append(target, value, dialect)
+
+    def take(self, source: Source, dialect: Dialect) -> Any:
+        return self.layout.take(source, dialect) if source.take(1) == PRESENT else None

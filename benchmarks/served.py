@@ -1,0 +1,81 @@
+"""Servers under load: a broker or a bare loop in a process of its own, and what its process has cost."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from benchmarks.measure import Timing
+from benchmarks.scratch import CHECKOUT
+
+READY = re.compile(r"ready at \S+:(\d+)")
+
+
+@dataclass(frozen=True, slots=True)
+class Served:
+    pid: int
+    port: int
+    ready_s: float
+
+    def cpu_s(self) -> float:
+        """User and system time of all its threads, in nanoseconds where `ps` has hundredths of a second."""
+        nanoseconds = 0
+        for task in os.listdir(f"/proc/{self.pid}/task"):
+            with open(f"/proc/{self.pid}/task/{task}/schedstat", encoding="ascii") as file:
+                nanoseconds += int(file.read().split()[0])
+        return nanoseconds / 1e9
+
+    def resident_bytes(self) -> int:
+        with open(f"/proc/{self.pid}/statm", encoding="ascii") as file:
+            return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+
+class Meter:
+    """The wall time of a turn here, and the CPU time of the server meanwhile."""
+
+    def __init__(self, served: Served) -> None:
+        self._served = served
+        self._cpu_s = served.cpu_s()
+        self._wall_s = time.perf_counter()
+
+    def timing(self) -> Timing:
+        return Timing(time.perf_counter() - self._wall_s, self._served.cpu_s() - self._cpu_s)
+
+
+@contextmanager
+def broker(folder: str, *settings: str) -> Iterator[Served]:
+    command = [sys.executable, "-m", "strandline", "serve", "--data", folder, "--port", "0"]
+    with _started([*command, *(word for setting in settings for word in ("--set", setting))]) as (
+        process,
+        line,
+        ready_s,
+    ):
+        match = READY.search(line)
+        if match is None:
+            raise RuntimeError(f"the broker did not start: {line!r}")
+        yield Served(process.pid, int(match[1]), ready_s)
+
+
+@contextmanager
+def bare_loop(kind: str, path: str) -> Iterator[Served]:
+    with _started([sys.executable, "-m", "benchmarks.bare_loop", kind, path]) as (process, line, ready_s):
+        yield Served(process.pid, int(line), ready_s)
+
+
+@contextmanager
+def _started(command: list[str]) -> Iterator[tuple[subprocess.Popen[str], str, float]]:
+    begun_s = time.perf_counter()
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=CHECKOUT) as process:
+        try:
+            assert process.stdout is not None
+            line = process.stdout.readline()
+            yield process, line, time.perf_counter() - begun_s
+        finally:
+            process.send_signal(signal.SIGTERM)

@@ -1,0 +1,51 @@
+"""Which handler serves which API of administration: topics, settings, what a broker has on its disks."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from strandline.broker.configs.changes import ConfigChanges
+from strandline.broker.configs.requests import ConfigRequests
+from strandline.broker.dispatch import Handler
+from strandline.broker.handlers.acls import acl_handlers
+from strandline.broker.handlers.alter_configs import alter_configs_handler
+from strandline.broker.handlers.alter_user_scram_credentials import alter_user_scram_credentials_handler
+from strandline.broker.handlers.create_partitions import create_partitions_handler
+from strandline.broker.handlers.create_topics import create_topics_handler
+from strandline.broker.handlers.delete_records import delete_records_handler
+from strandline.broker.handlers.delete_topics import delete_topics_handler
+from strandline.broker.handlers.describe_cluster import describe_cluster_handler
+from strandline.broker.handlers.describe_configs import describe_configs_handler
+from strandline.broker.handlers.describe_log_dirs import describe_log_dirs_handler
+from strandline.broker.handlers.describe_producers import describe_producers_handler
+from strandline.broker.handlers.describe_topic_partitions import describe_topic_partitions_handler
+from strandline.broker.handlers.describe_user_scram_credentials import describe_user_scram_credentials_handler
+from strandline.broker.handlers.incremental_alter_configs import incremental_alter_configs_handler
+from strandline.broker.topic_requests import TopicRequests
+from strandline.wire.versions import ApiKey
+
+if TYPE_CHECKING:
+    from strandline.broker.broker import Broker
+
+
+def admin_handlers(broker: Broker) -> dict[ApiKey, Handler]:
+    image, configuration, controller = broker.image, broker.configuration, broker.controller
+    topics = TopicRequests(configuration, image)
+    changes = ConfigChanges(broker.controlled)
+    configs = ConfigRequests(changes, broker.settings.broker_id)
+    return {
+        ApiKey.CREATE_TOPICS: create_topics_handler(controller, topics, configuration),
+        ApiKey.DELETE_TOPICS: delete_topics_handler(controller, image),
+        ApiKey.CREATE_PARTITIONS: create_partitions_handler(controller, topics),
+        ApiKey.DELETE_RECORDS: delete_records_handler(broker.partitions, broker.directories),
+        ApiKey.DESCRIBE_TOPIC_PARTITIONS: describe_topic_partitions_handler(image, configuration),
+        ApiKey.DESCRIBE_CLUSTER: describe_cluster_handler(image),
+        ApiKey.DESCRIBE_LOG_DIRS: describe_log_dirs_handler(broker.directories, broker.partitions),
+        ApiKey.DESCRIBE_PRODUCERS: describe_producers_handler(broker.partitions),
+        ApiKey.DESCRIBE_CONFIGS: describe_configs_handler(configuration, image, broker.settings.broker_id),
+        ApiKey.ALTER_CONFIGS: alter_configs_handler(configs),
+        ApiKey.INCREMENTAL_ALTER_CONFIGS: incremental_alter_configs_handler(configs),
+        ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS: describe_user_scram_credentials_handler(broker.session),
+        ApiKey.ALTER_USER_SCRAM_CREDENTIALS: alter_user_scram_credentials_handler(changes),
+        **acl_handlers(),
+    }

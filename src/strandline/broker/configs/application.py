@@ -1,0 +1,35 @@
+"""Makes a changed setting take effect on what is open: logs, partitions, the listener.
+
+Whoever reads its settings each time it uses them needs no entry here.
+"""
+
+from __future__ import annotations
+
+from strandline.broker.configuration import Configuration
+from strandline.broker.network_settings import NetworkSettings
+from strandline.broker.partitions import NO_PARTITIONS, Partitions
+from strandline.broker.server import Server
+
+
+class SettingsInForce:
+    def __init__(self, configuration: Configuration, partitions: Partitions, server: Server) -> None:
+        self._configuration = configuration
+        self._partitions = partitions
+        self._server = server
+        configuration.when_changed(self._broker_changed)
+        configuration.when_topic_changed(self._topic_changed)
+
+    def _broker_changed(self) -> None:
+        self._server.change_settings(self._configuration.of_broker(NetworkSettings))
+        for topic in list(self._partitions.by_name):
+            self._topic_changed(topic)
+
+    def _topic_changed(self, topic: str) -> None:
+        partitions = self._partitions.by_name.get(topic, NO_PARTITIONS)
+        if not partitions:
+            return
+        log_settings = self._configuration.log_settings(topic)
+        min_insync_replicas = self._configuration.replication_settings(topic).min_insync_replicas
+        for partition in partitions.values():
+            partition.log.change_settings(log_settings)
+            partition.min_insync_replicas = min_insync_replicas

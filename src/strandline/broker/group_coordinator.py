@@ -1,0 +1,172 @@
+"""The group coordinator of a broker: which of its partitions of `__consumer_offsets` looks after a group (SPEC P4).
+
+A group belongs to the partition that its id hashes to, and so to the broker that leads that partition. Whoever changes
+leadership calls `became_leader` and `resigned`; in between, the partition's groups are here (`LedGroups`). Everything
+else is passed on to them: requests, what topics there are, settings.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+from functools import lru_cache, partial
+from typing import Generic, TypeVar
+
+from strandline.broker.broker_settings import BrokerSettings
+from strandline.broker.cluster_image import CONSUMER_OFFSETS, ClusterImage
+from strandline.broker.configuration import Configuration
+from strandline.broker.group_loading import Loading, LoadingQueue
+from strandline.broker.host import Host
+from strandline.broker.led_groups import Asking, LedGroups, Stage
+from strandline.broker.partition import Partition
+from strandline.groups.commands import ListGroups, PartitionsDeleted
+from strandline.groups.draft import Topic
+from strandline.groups.replies import ListGroupsReply, Reply
+from strandline.groups.settings import GroupSettings, OffsetsTopicSettings
+from strandline.model.coordinators import coordinator_partition
+from strandline.model.failures import ErrorCode, Refused
+from strandline.model.partitions import TopicPartition
+from strandline.model.settings import BadSetting
+
+logger = logging.getLogger(__name__)
+
+R = TypeVar("R", bound=Reply)
+UNTROUBLED = (ErrorCode.NONE, ErrorCode.NOT_COORDINATOR)
+GROUPS_REMEMBERED = 10_000  # whose partition need not be computed again
+
+partition_of_group = lru_cache(GROUPS_REMEMBERED)(coordinator_partition)
+
+
+class GroupCoordinator:
+    def __init__(self, image: ClusterImage, configuration: Configuration, host: Host) -> None:
+        settings = configuration.of_broker(BrokerSettings)
+        self._image = image
+        self._configuration = configuration
+        self._host = host
+        self._settings = configuration.of_broker(GroupSettings)
+        self._commit_timeout_ms = settings.offsets_commit_timeout_ms
+        self._loading_queue = LoadingQueue(host, settings.offsets_load_buffer_size)
+        self._led: dict[int, LedGroups] = {}
+        self._loadings: dict[int, Loading] = {}
+        self._topics: dict[str, Topic] = {}  # one for all shards, and never theirs to change
+        for name in image.topics:
+            self._topic_changed(name)
+        image.when_changed(self._topic_changed)
+        configuration.when_changed(self._settings_changed)
+
+    # Leadership.
+
+    def became_leader(self, partition: Partition) -> None:
+        """Of any partition; those of other topics mean nothing here. Again after a new election."""
+        if partition.name.topic != CONSUMER_OFFSETS:
+            return
+        self.resigned(partition)
+        index = partition.name.partition
+        led = self._led[index] = LedGroups(partition, self._settings, self._host, self._commit_timeout_ms)
+        if partition.log.log_start_offset == partition.log.log_end_offset:
+            self._loaded(led, True)
+            return
+        self._loadings[index] = Loading(partition, led.shard, partial(self._loaded, led))
+        self._loading_queue.load(self._loadings[index])
+
+    def resigned(self, partition: Partition) -> None:
+        """The partition is another broker's now, or nobody's."""
+        if partition.name.topic != CONSUMER_OFFSETS:
+            return
+        loading = self._loadings.pop(partition.name.partition, None)
+        if loading is not None:
+            loading.cancel()
+        led = self._led.pop(partition.name.partition, None)
+        if led is not None:
+            led.resign()
+
+    def _loaded(self, led: LedGroups, is_whole: bool) -> None:
+        self._loadings.pop(led.partition.name.partition, None)
+        if is_whole:
+            led.loaded(self._settings, self._topics)
+        else:
+            led.could_not_load()
+
+    def close(self) -> None:
+        """Nothing is appended any more; whoever waits is told to look elsewhere."""
+        for led in list(self._led.values()):
+            self.resigned(led.partition)
+
+    @property
+    def is_loading(self) -> bool:
+        return bool(self._loadings)
+
+    # Requests.
+
+    def partition_of(self, group: str) -> int:
+        topic = self._image.topics.get(CONSUMER_OFFSETS)
+        if topic is not None:
+            return partition_of_group(group, len(topic.partitions))
+        settings = self._configuration.of_broker(OffsetsTopicSettings)
+        return partition_of_group(group, settings.offsets_topic_num_partitions)
+
+    def ask(self, group: str, command: Asking[R], answer: Callable[[R], object]) -> None:
+        """`answer` is called once, now or later: when what was decided is committed, or with an error."""
+        led = self._led.get(self.partition_of(group))
+        if led is None:
+            reason = f"this broker does not look after the group {group!r}"
+            answer(command.refused(Refused(ErrorCode.NOT_COORDINATOR, reason)))
+        else:
+            led.ask(command, answer)
+
+    def list_groups(self, command: ListGroups, answer: Callable[[ListGroupsReply], object]) -> None:
+        """Of all partitions that are led here; an error if they are not all there yet."""
+        led = [each for each in self._led.values() if each.stage is not Stage.OVER]
+        gathering: Gathering[ListGroupsReply] = Gathering(len(led), lambda replies: answer(_joined(replies)))
+        for place, each in enumerate(led):
+            each.ask(command, partial(gathering.put, place))
+
+    # News.
+
+    def _topic_changed(self, name: str) -> None:
+        topic, before = self._image.topics.get(name), self._topics.pop(name, None)
+        if topic is not None:
+            self._topics[name] = Topic(topic.topic_id, len(topic.partitions))
+        for led in self._led.values():
+            led.topics_changed(self._topics)
+        if before is not None and (topic is None or topic.topic_id != before.topic_id):
+            self._forget(name, before.partitions)
+
+    def _forget(self, topic: str, partition_count: int) -> None:
+        """Its offsets mean nothing any more, least of all to a new topic of the same name."""
+        deleted = PartitionsDeleted(partitions=tuple(TopicPartition(topic, index) for index in range(partition_count)))
+        for led in list(self._led.values()):
+            led.partitions_deleted(deleted)
+
+    def _settings_changed(self) -> None:
+        try:
+            settings = self._configuration.of_broker(GroupSettings)
+        except BadSetting as bad:
+            logger.error("the settings of groups stay as they were: %s", bad)
+            return
+        if settings != self._settings:
+            self._settings = settings
+            for led in self._led.values():
+                led.settings_changed(settings)
+
+
+class Gathering(Generic[R]):
+    """Replies to several commands, in the order of the commands; `done` hears them all together."""
+
+    def __init__(self, count: int, done: Callable[[Sequence[R]], object]) -> None:
+        self._replies: dict[int, R] = {}
+        self._count = count
+        self._done = done
+        if not count:
+            done([])
+
+    def put(self, place: int, reply: R) -> None:
+        self._replies[place] = reply
+        if len(self._replies) == self._count:
+            self._done([self._replies[place] for place in range(self._count)])
+
+
+def _joined(replies: Sequence[ListGroupsReply]) -> ListGroupsReply:
+    """Groups that went to another broker meanwhile are listed there."""
+    failed = next((reply for reply in replies if reply.error_code not in UNTROUBLED), None)
+    return failed or ListGroupsReply(groups=tuple(group for reply in replies for group in reply.groups))

@@ -1,0 +1,108 @@
+"""Reading a partition of `__consumer_offsets` into a new shard.
+
+It may be much, and cold: it goes in chunks, each read and applied in a thread, while the shard is nobody else's yet.
+Between two chunks the owner's thread looks whether the partition is still ours. One partition is loaded at a time:
+more would only make the threads wait for one another, and the event loop for them all.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import deque
+from collections.abc import Callable
+from concurrent.futures import Future
+from functools import partial
+
+from strandline.broker.group_batches import replay
+from strandline.broker.host import Host
+from strandline.broker.partition import Partition
+from strandline.groups.shard import GroupShard
+from strandline.log.log_slice import LogSlice
+from strandline.model.failures import CorruptData, StorageFailed
+
+logger = logging.getLogger(__name__)
+
+Loaded = Callable[[bool], object]
+
+
+class Loading:
+    """One partition on its way. `done` hears whether all of it could be read; not after `cancel`."""
+
+    def __init__(self, partition: Partition, shard: GroupShard, done: Loaded) -> None:
+        self.partition = partition
+        self.shard = shard
+        self.done = done
+        self.is_cancelled = False
+        self.next_offset = partition.log.log_start_offset
+        self.end_offset = partition.log.log_end_offset
+
+    def cancel(self) -> None:
+        self.is_cancelled = True
+
+    def read(self, max_bytes: int) -> LogSlice:
+        """The next chunk; empty at the end, which in a compacted log may come before the last offset (KAFKA-9065)."""
+        log = self.partition.log
+        self.next_offset = max(self.next_offset, log.log_start_offset)
+        return log.read(min(self.next_offset, self.end_offset), max_bytes, max_offset=self.end_offset)
+
+    def damaged(self, what: str) -> None:
+        logger.error("%s: passed over while loading groups: %s", self.partition.name, what)
+
+
+class LoadingQueue:
+    def __init__(self, host: Host, chunk_bytes: int) -> None:
+        self._host = host
+        self._chunk_bytes = chunk_bytes
+        self._waiting: deque[Loading] = deque()
+        self._is_busy = False
+
+    def load(self, loading: Loading) -> None:
+        self._waiting.append(loading)
+        if not self._is_busy:
+            self._begin_next()
+
+    def _begin_next(self) -> None:
+        self._is_busy = bool(self._waiting)
+        if self._waiting:
+            self._continue(self._waiting.popleft())
+
+    def _continue(self, loading: Loading) -> None:
+        if loading.is_cancelled:
+            self._end(loading, is_whole=False)
+            return
+        try:
+            chunk = loading.read(self._chunk_bytes)
+        except StorageFailed as failure:
+            self._failed(loading, failure)
+            return
+        if not chunk.length:
+            self._end(loading, is_whole=True)
+            return
+        self._host.run_in_thread(partial(_replay_chunk, loading, chunk), partial(self._replayed, loading))
+
+    def _replayed(self, loading: Loading, chunk: Future[int | None]) -> None:
+        try:
+            next_offset = chunk.result()
+            if next_offset is None or next_offset <= loading.next_offset:
+                raise CorruptData(f"no batch begins at offset {loading.next_offset}")
+        except OSError as error:
+            self._failed(loading, loading.partition.log.failed_to_read(error))
+        except Exception as failure:  # a bug must not leave its groups waiting for ever
+            self._failed(loading, failure)
+        else:
+            loading.next_offset = next_offset
+            self._continue(loading)
+
+    def _failed(self, loading: Loading, failure: Exception) -> None:
+        if not loading.is_cancelled:
+            logger.error("groups of %s could not be loaded", loading.partition.name, exc_info=failure)
+        self._end(loading, is_whole=False)
+
+    def _end(self, loading: Loading, *, is_whole: bool) -> None:
+        if not loading.is_cancelled:
+            loading.done(is_whole)
+        self._host.call_soon(self._begin_next)
+
+
+def _replay_chunk(loading: Loading, chunk: LogSlice) -> int | None:
+    return replay(loading.shard, chunk.read(), loading.damaged)

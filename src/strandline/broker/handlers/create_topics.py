@@ -1,0 +1,74 @@
+"""CreateTopics, v2-v7: topics come, each with its own outcome; answered when they can be used (SPEC T3).
+
+Version 5 tells what became of defaults, version 7 the topics' ids.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from uuid import UUID
+
+from strandline.broker.configs.description import describe_topic
+from strandline.broker.configuration import Configuration
+from strandline.broker.dispatch import Handler, Request
+from strandline.broker.outcomes import error_of, tried
+from strandline.broker.procedures import by_procedure
+from strandline.broker.sole_controller import SoleController
+from strandline.broker.topic_creation import NewTopic
+from strandline.broker.topic_requests import TopicRequests
+from strandline.model.failures import ErrorCode, Refused
+from strandline.wire.codec import decode, encode
+from strandline.wire.messages.create_topics import (
+    CreatableTopic,
+    CreatableTopicConfigs,
+    CreatableTopicResult,
+    CreateTopicsRequest,
+    CreateTopicsResponse,
+)
+
+REPLICAS = 1
+
+
+def create_topics_handler(controller: SoleController, requests: TopicRequests, configuration: Configuration) -> Handler:
+    def accept(topic: CreatableTopic, counts: Counter[str], refused_names: dict[str, Refused]) -> NewTopic:
+        if counts[topic.name] > 1:
+            raise Refused(ErrorCode.INVALID_REQUEST, "The topic is in the request more than once.")
+        if topic.name in refused_names:
+            raise refused_names[topic.name]
+        return requests.new_topic(topic)
+
+    def accept_all(topics: Sequence[CreatableTopic]) -> dict[str, NewTopic | Refused]:
+        counts = Counter(topic.name for topic in topics)
+        refused_names = controller.refused_names(counts)
+        accepted = {topic.name: tried(accept, topic, counts, refused_names) for topic in topics}
+        total = sum(each.partition_count for each in accepted.values() if isinstance(each, NewTopic))
+        too_many = tried(requests.check_total, total)
+        if too_many:
+            return {name: each if isinstance(each, Refused) else too_many for name, each in accepted.items()}
+        return accepted
+
+    def told(asked: CreatableTopic, new: NewTopic | Refused, outcome: UUID | Exception | None) -> CreatableTopicResult:
+        result = CreatableTopicResult(asked.name, configs=[])
+        result.error_code, result.error_message = error_of(new if isinstance(new, Refused) else outcome)
+        if isinstance(new, NewTopic) and not result.error_code:
+            result.num_partitions, result.replication_factor = new.partition_count, REPLICAS
+            result.configs = [
+                CreatableTopicConfigs(each.name, each.value, each.is_read_only, each.source, each.is_sensitive)
+                for each in describe_topic(configuration, new.properties)
+            ]
+        if isinstance(outcome, UUID):
+            result.topic_id = outcome.bytes
+        return result
+
+    async def answer(request: Request) -> bytes:
+        asked = decode(CreateTopicsRequest, request.api_version, request.body)
+        accepted = accept_all(asked.topics)
+        outcomes: dict[str, UUID | Exception] = {}
+        if not asked.validate_only:
+            new_topics = [each for each in accepted.values() if isinstance(each, NewTopic)]
+            outcomes = await controller.create_topics(new_topics)
+        results = [told(topic, accepted[topic.name], outcomes.get(topic.name)) for topic in asked.topics]
+        return encode(CreateTopicsResponse(topics=results), request.api_version)
+
+    return by_procedure(answer)

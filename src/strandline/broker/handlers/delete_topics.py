@@ -1,0 +1,69 @@
+"""DeleteTopics, v1-v6: topics go, by name or, from version 6 on, by id (SPEC T3)."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+
+from strandline.broker.cluster_image import ClusterImage
+from strandline.broker.dispatch import Handler, Request
+from strandline.broker.outcomes import error_of, tried
+from strandline.broker.procedures import by_procedure
+from strandline.broker.sole_controller import SoleController
+from strandline.model.failures import ErrorCode, Refused
+from strandline.wire.codec import decode, encode
+from strandline.wire.messages.delete_topics import (
+    DeletableTopicResult,
+    DeleteTopicsRequest,
+    DeleteTopicsResponse,
+    DeleteTopicState,
+)
+from strandline.wire.primitives import NO_UUID
+
+DISABLED_HAS_ITS_CODE_FROM = 3
+
+
+def delete_topics_handler(controller: SoleController, image: ClusterImage) -> Handler:
+    def name_of(asked: DeleteTopicState) -> str:
+        if (asked.name is None) == (asked.topic_id == NO_UUID):
+            raise Refused(ErrorCode.INVALID_REQUEST, "A topic is named by its name or by its id, one of both.")
+        if asked.name is not None:
+            return asked.name
+        topic = image.topics_by_id.get(asked.topic_id)
+        if topic is None:
+            raise Refused(ErrorCode.UNKNOWN_TOPIC_ID, "There is no topic with this id.")
+        return topic.name
+
+    def check(name: str, counts: Counter[str], version: int) -> None:
+        if not controller.settings.delete_topic_enable:
+            disabled = ErrorCode.TOPIC_DELETION_DISABLED
+            code = disabled if version >= DISABLED_HAS_ITS_CODE_FROM else ErrorCode.INVALID_REQUEST
+            raise Refused(code, "Topics may not be deleted here: delete.topic.enable is false.")
+        if counts[name] > 1:
+            raise Refused(ErrorCode.INVALID_REQUEST, "The topic is in the request more than once.")
+        topic = image.topics.get(name)
+        if topic is None:
+            raise Refused(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"There is no topic {name!r}.")
+        if topic.is_internal:
+            raise Refused(ErrorCode.INVALID_TOPIC_EXCEPTION, f"{name} is the cluster's own: it may not be deleted.")
+
+    async def delete(names: Iterable[str], version: int) -> dict[str, Exception | None]:
+        counts = Counter(names)
+        outcomes: dict[str, Exception | None] = {name: tried(check, name, counts, version) for name in counts}
+        return outcomes | await controller.delete_topics([name for name, refused in outcomes.items() if not refused])
+
+    async def answer(request: Request) -> bytes:
+        version = request.api_version
+        asked = decode(DeleteTopicsRequest, version, request.body)
+        topics = asked.topics or [DeleteTopicState(name) for name in asked.topic_names]  # either, by the version
+        names = [tried(name_of, topic) for topic in topics]
+        outcomes = await delete([name for name in names if isinstance(name, str)], version)
+        results = []
+        for topic, name in zip(topics, names, strict=True):
+            if isinstance(name, str):
+                results.append(DeletableTopicResult(name, topic.topic_id, *error_of(outcomes[name])))
+            else:
+                results.append(DeletableTopicResult(topic.name, topic.topic_id, *error_of(name)))
+        return encode(DeleteTopicsResponse(responses=results), version)
+
+    return by_procedure(answer)

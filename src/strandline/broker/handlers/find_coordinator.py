@@ -1,0 +1,75 @@
+"""FindCoordinator, v0-v6: the broker that looks after a group. From v4 on for many keys at once (KIP-699).
+
+The first question creates `__consumer_offsets`. Kafka answers it with an error and lets the client try again; here it
+waits for the topic. There is no transaction coordinator yet: the one error that every producer takes for final, instead
+of trying until its time is up, is that it may not.
+"""
+
+from __future__ import annotations
+
+from strandline.broker.cluster_image import CONSUMER_OFFSETS, ClusterImage
+from strandline.broker.dispatch import Handler, Request
+from strandline.broker.group_coordinator import GroupCoordinator
+from strandline.broker.procedures import by_procedure
+from strandline.broker.sole_controller import SoleController
+from strandline.metadata.errors import StoreError
+from strandline.model.failures import ErrorCode, Refused, StorageFailed
+from strandline.wire.codec import decode, encode
+from strandline.wire.messages.find_coordinator import Coordinator, FindCoordinatorRequest, FindCoordinatorResponse
+
+GROUP, TRANSACTION = 0, 1
+KEYS_FROM = 4
+NO_NODE = -1
+
+
+def find_coordinator_handler(coordinator: GroupCoordinator, image: ClusterImage, controller: SoleController) -> Handler:
+    async def answer(request: Request) -> bytes:
+        asked = decode(FindCoordinatorRequest, request.api_version, request.body)
+        keys = asked.coordinator_keys if request.api_version >= KEYS_FROM else [asked.key]
+        try:
+            if keys:
+                await make_sure_of_topic(asked.key_type)
+            found = [located(request, key) for key in keys]
+        except Refused as refused:
+            found = [_nowhere(key, refused) for key in keys]
+        return _respond(request.api_version, found)
+
+    async def make_sure_of_topic(key_type: int) -> None:
+        if key_type == TRANSACTION:
+            raise Refused(ErrorCode.CLUSTER_AUTHORIZATION_FAILED, "this broker does not serve transactions")
+        if key_type != GROUP:
+            raise Refused(ErrorCode.INVALID_REQUEST, f"there is no coordinator of type {key_type}")
+        if CONSUMER_OFFSETS in image.topics:
+            return
+        try:
+            await controller.create_topic_by_default(CONSUMER_OFFSETS)
+        except (Refused, StoreError, StorageFailed) as failure:
+            raise Refused(ErrorCode.COORDINATOR_NOT_AVAILABLE, f"no {CONSUMER_OFFSETS}: {failure}") from failure
+
+    def located(request: Request, group: str) -> Coordinator:
+        partition = image.topics[CONSUMER_OFFSETS].partitions.get(coordinator.partition_of(group))
+        broker = image.brokers.get(partition.leader_id) if partition is not None else None
+        if broker is None:
+            return _nowhere(group, Refused(ErrorCode.COORDINATOR_NOT_AVAILABLE, "the group's partition has no leader"))
+        host, port = (broker.host, broker.port) if broker.host else request.connection.local_address
+        return Coordinator(group, broker.broker_id, host, port)
+
+    return by_procedure(answer)
+
+
+def _nowhere(key: str, refused: Refused) -> Coordinator:
+    return Coordinator(key, NO_NODE, "", NO_NODE, refused.error_code, refused.reason)
+
+
+def _respond(version: int, found: list[Coordinator]) -> bytes:
+    if version >= KEYS_FROM:
+        return encode(FindCoordinatorResponse(coordinators=found), version)
+    (only,) = found
+    response = FindCoordinatorResponse(
+        error_code=only.error_code,
+        error_message=only.error_message,
+        node_id=only.node_id,
+        host=only.host,
+        port=only.port,
+    )
+    return encode(response, version)

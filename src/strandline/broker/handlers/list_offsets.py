@@ -1,0 +1,77 @@
+"""ListOffsets, v1-v11: the first offset, the next one, or that of a time (SPEC L5)."""
+
+from __future__ import annotations
+
+from strandline.broker.dispatch import Handler, Request
+from strandline.broker.partition import Partition
+from strandline.broker.partitions import Partitions
+from strandline.model.failures import ErrorCode, Refused, StorageFailed
+from strandline.wire.list_offsets import decode_list_offsets_request, encode_list_offsets_response
+from strandline.wire.messages.list_offsets import (
+    ListOffsetsPartition,
+    ListOffsetsPartitionResponse,
+    ListOffsetsResponse,
+    ListOffsetsTopicResponse,
+)
+
+LATEST, EARLIEST, MAX_TIMESTAMP, EARLIEST_LOCAL, LATEST_TIERED, EARLIEST_PENDING_UPLOAD = -1, -2, -3, -4, -5, -6
+SINCE = {MAX_TIMESTAMP: 7, EARLIEST_LOCAL: 8, LATEST_TIERED: 9, EARLIEST_PENDING_UPLOAD: 11}
+READ_COMMITTED = 1
+NO_REPLICA = -1
+
+
+def list_offsets_handler(partitions: Partitions) -> Handler:
+    def handle(request: Request) -> bytes:
+        version = request.api_version
+        asked = decode_list_offsets_request(version, request.body)
+        seen: set[tuple[str, int]] = set()
+        response = ListOffsetsResponse()
+        for topic in asked.topics:
+            answer = ListOffsetsTopicResponse(topic.name)
+            for wanted in topic.partitions:
+                found = ListOffsetsPartitionResponse(wanted.partition_index)
+                answer.partitions.append(found)
+                try:
+                    _check(version, topic.name, wanted, seen)
+                    leader = partitions.leader_of(topic.name, wanted.partition_index, wanted.current_leader_epoch)
+                    is_consumer = asked.replica_id <= NO_REPLICA
+                    _find(leader, wanted.timestamp, _limit(leader, is_consumer, asked.isolation_level), found)
+                except Refused as refused:
+                    found.error_code = refused.error_code
+                except StorageFailed:
+                    found.error_code = ErrorCode.KAFKA_STORAGE_ERROR
+            response.topics.append(answer)
+        return encode_list_offsets_response(version, response)
+
+    return handle
+
+
+def _check(version: int, topic: str, wanted: ListOffsetsPartition, seen: set[tuple[str, int]]) -> None:
+    key = topic, wanted.partition_index
+    if key in seen:
+        raise Refused(ErrorCode.INVALID_REQUEST, f"{topic}-{wanted.partition_index} is asked for twice")
+    seen.add(key)
+    if wanted.timestamp < EARLIEST_PENDING_UPLOAD or version < SINCE.get(wanted.timestamp, 0):
+        raise Refused(ErrorCode.UNSUPPORTED_VERSION, f"version {version} does not know timestamp {wanted.timestamp}")
+
+
+def _limit(partition: Partition, is_consumer: bool, isolation_level: int) -> int:
+    """What lies at or above it is not for the asker."""
+    if not is_consumer:
+        return partition.log.log_end_offset
+    return partition.last_stable_offset if isolation_level == READ_COMMITTED else partition.high_watermark
+
+
+def _find(partition: Partition, timestamp: int, limit: int, found: ListOffsetsPartitionResponse) -> None:
+    log = partition.log
+    if timestamp == LATEST:
+        found.offset, found.leader_epoch = limit, partition.leader_epoch
+    elif timestamp in (EARLIEST, EARLIEST_LOCAL):
+        epoch = log.epochs.epoch_at(log.log_start_offset)
+        found.offset, found.leader_epoch = log.log_start_offset, -1 if epoch is None else epoch
+    elif timestamp in (LATEST_TIERED, EARLIEST_PENDING_UPLOAD):
+        return  # nothing is tiered
+    else:
+        record = log.find_max_timestamp() if timestamp == MAX_TIMESTAMP else log.find_by_timestamp(timestamp)
+        if record is not None and record.offset < limit:
+            found.timestamp, found.offset, found.leader_epoch = record.timestamp, record.offset, record.leader_epoch

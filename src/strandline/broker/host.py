@@ -1,0 +1,59 @@
+"""What a broker asks of the process around it: the time, timers, threads for what blocks, ids that nobody else has.
+
+Everything of the broker above the sockets gets these from here, so that it can run in a simulation too. All callbacks
+come in the one thread that owns the broker's state, and never inside the call that asked for them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Protocol, TypeVar
+from uuid import UUID, uuid4
+
+Result = TypeVar("Result")
+
+
+class Timer(Protocol):
+    def cancel(self) -> None: ...
+
+
+class Host(Protocol):
+    def now_ms(self) -> int:
+        """Wall-clock time, as records and retention want it."""
+        ...
+
+    def call_soon(self, callback: Callable[[], object]) -> None: ...
+    def call_later(self, delay_ms: float, callback: Callable[[], object]) -> Timer: ...
+    def run_in_thread(self, work: Callable[[], Result], done: Callable[[Future[Result]], object]) -> None: ...
+    def unique_id(self) -> UUID: ...
+
+
+class LoopHost:
+    """The real one, on an asyncio event loop."""
+
+    def __init__(self, threads: int) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._threads = ThreadPoolExecutor(threads, thread_name_prefix="background")
+
+    def now_ms(self) -> int:
+        return time.time_ns() // 1_000_000
+
+    def call_soon(self, callback: Callable[[], object]) -> None:
+        self._loop.call_soon(callback)
+
+    def call_later(self, delay_ms: float, callback: Callable[[], object]) -> Timer:
+        return self._loop.call_later(delay_ms / 1000, callback)
+
+    def run_in_thread(self, work: Callable[[], Result], done: Callable[[Future[Result]], object]) -> None:
+        future = self._threads.submit(work)
+        future.add_done_callback(lambda ready: self._loop.call_soon_threadsafe(done, ready))
+
+    def unique_id(self) -> UUID:
+        return uuid4()
+
+    def close(self) -> None:
+        """Waits for the threads; what they report is not heard any more."""
+        self._threads.shutdown()

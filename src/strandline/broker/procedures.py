@@ -1,0 +1,98 @@
+"""Coroutines without an event loop, for what takes several answers of the metadata store to do.
+
+Creating a topic is a write, then more writes, then folders. Written with callbacks that is a chain nobody can read; as
+a coroutine that awaits `Answer`s it reads like what it is. `begin` runs one until it has to wait, and goes on when the
+answer comes, in the thread that owns everything. No task, no asyncio: in a simulation it runs just the same.
+
+The hot APIs have nothing to wait for here and do not use this.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Coroutine, Iterable
+from concurrent.futures import Future
+from typing import Any, TypeVar
+
+from strandline.broker.dispatch import Body, Handler, Instead, Request
+from strandline.broker.host import Host
+from strandline.metadata.answer import Answer
+from strandline.model.failures import ProtocolError
+
+logger = logging.getLogger(__name__)
+
+Value = TypeVar("Value")
+Procedure = Coroutine[Answer[Any], None, Value]
+
+
+def begin(procedure: Procedure[None]) -> None:
+    """Whatever it does not catch is our bug: it is logged, and nothing else happens."""
+    try:
+        answer = procedure.send(None)
+    except StopIteration:
+        return
+    except Exception:
+        logger.exception("%s failed", procedure)
+        return
+    answer.then(lambda _: begin(procedure))
+
+
+async def all_of(procedures: Iterable[Procedure[Value]]) -> list[Value | Exception]:
+    """Run them side by side: what they ask of the store is written in one go. Outcomes in their order."""
+    outcomes: dict[int, Value | Exception] = {}
+    all_done: Answer[None] = Answer()
+    numbered = list(enumerate(procedures))
+
+    async def run(number: int, procedure: Procedure[Value]) -> None:
+        try:
+            outcomes[number] = await procedure
+        except Exception as failure:
+            outcomes[number] = failure
+        if len(outcomes) == len(numbered):
+            all_done.deliver(None)
+
+    for number, procedure in numbered:
+        begin(run(number, procedure))
+    if numbered:
+        await all_done
+    return [outcomes[number] for number, _ in numbered]
+
+
+async def each_of(procedures: Iterable[Procedure[Value]]) -> list[Value]:
+    """`all_of` where each must succeed: raises the first failure once all have ended."""
+    values = []
+    for outcome in await all_of(procedures):
+        if isinstance(outcome, Exception):
+            raise outcome
+        values.append(outcome)
+    return values
+
+
+async def in_thread(host: Host, work: Callable[[], Value]) -> Value:
+    """What blocks, in a thread of the host's; the caller goes on in its own."""
+    finished: Answer[Future[Value]] = Answer()
+    host.run_in_thread(work, finished.deliver)
+    return (await finished).result()
+
+
+def by_procedure(procedure: Callable[[Request], Procedure[Body]]) -> Handler:
+    """A handler that answers when its procedure ends. It decodes the request's body before it first awaits."""
+
+    async def run(request: Request) -> None:
+        try:
+            body = await procedure(request)
+        except ProtocolError as error:
+            request.connection.end(str(error))
+            request.deliver([])
+            return
+        except Exception:
+            request.connection.end("a request failed here")
+            request.deliver([])
+            raise
+        request.answer(body)
+
+    def handle(request: Request) -> Instead:
+        begin(run(request))
+        return Instead.PARKED
+
+    return handle

@@ -1,0 +1,295 @@
+"""One connection to one broker: requests go out one after another, answers come back in the same order.
+
+Several requests may be under way (`max.in.flight.requests.per.connection`); each is answered through a future, and no
+task is spent on it. A broker answers in order, so an answer that does not come holds up all that follow it: when one
+is overdue (`request.timeout.ms`) the connection is given up with everything on it, as Kafka's client does. What a
+frame may hold is bounded, and memory grows with the bytes that arrive.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections import deque
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeVar, cast
+
+from strandline.client.failures import BrokerRefused, BrokerUnreachable, ClientError
+from strandline.client.negotiation import (
+    NEWEST,
+    OURS,
+    BrokerVersions,
+    decode_api_versions,
+    version_to_ask_again,
+)
+from strandline.client.settings import Address, ClientSettings
+from strandline.model.error_codes import ErrorCode
+from strandline.model.failures import ProtocolError
+from strandline.wire.codec import decode, encode
+from strandline.wire.framing import FrameCutter
+from strandline.wire.header import decode_correlation_id, frame_request, response_body
+from strandline.wire.layout import Message
+from strandline.wire.messages.api_versions import ApiVersionsResponse
+from strandline.wire.primitives import Buffer
+from strandline.wire.versions import SPOKEN, ApiKey
+
+if TYPE_CHECKING:
+    from strandline.wire.messages.produce import ProduceRequest
+
+R = TypeVar("R", bound=Message)
+Decoder = Callable[[int, memoryview], Any]
+
+RECEIVE_BYTES = 64 * 1024
+CORRELATION_IDS = 2**31
+TLS_ALERT = b"\x15\x03"
+CLOSE_TIMEOUT_S = 5.0
+
+
+class Pending(NamedTuple):
+    """A request that waits for its answer."""
+
+    correlation_id: int
+    api_key: int
+    version: int
+    decode: Decoder
+    answer: asyncio.Future[Any]
+    deadline: asyncio.TimerHandle
+
+
+class Connection(asyncio.BufferedProtocol):
+    def __init__(self, address: Address, settings: ClientSettings) -> None:
+        self.address = address
+        self.settings = settings
+        self.versions: BrokerVersions
+        self.failure: ClientError | None = None  # why it is of no use any more
+        self._client_id = settings.client_id.encode()
+        self._cutter = FrameCutter(settings.receive_message_max_bytes)
+        self._buffer = bytearray(RECEIVE_BYTES)
+        self._has_room = False  # the cutter gave out where to receive
+        self._pending: deque[Pending] = deque()
+        self._waiting: deque[asyncio.Future[None]] = deque()  # for a place among the pending
+        self._next_correlation_id = 0
+        self._transport: asyncio.Transport | None = None
+        self._loop = asyncio.get_running_loop()
+        self._gone = self._loop.create_future()  # once the socket is closed
+
+    @classmethod
+    async def open(cls, address: Address, settings: ClientSettings) -> Self:
+        """Connected, and agreed on versions."""
+        connection = cls(address, settings)
+        timeout_ms = settings.socket_connection_setup_timeout_ms
+        try:
+            async with asyncio.timeout(timeout_ms / 1000):
+                await connection._connect()
+                await connection._negotiate()
+        except TimeoutError:
+            connection.close()
+            raise BrokerUnreachable(
+                f"no broker answered at {address} within {timeout_ms} ms: check address and network"
+            ) from None
+        except OSError as error:
+            raise BrokerUnreachable(describe_no_connection(address, error)) from None
+        except ClientError:
+            connection.close()
+            raise
+        return connection
+
+    @property
+    def is_open(self) -> bool:
+        return self.failure is None
+
+    @property
+    def in_flight(self) -> int:
+        return len(self._pending)
+
+    async def ask(
+        self, request: Message, response: type[R], *, version_max: int | None = None, timeout_ms: int | None = None
+    ) -> R:
+        """The broker's answer. Waits for its turn where too many requests are under way."""
+        while len(self._pending) >= self.settings.max_in_flight_requests_per_connection and self.failure is None:
+            await self._place()
+        return await self.send(request, response, version_max=version_max, timeout_ms=timeout_ms)
+
+    def send(
+        self, request: Message, response: type[R], *, version_max: int | None = None, timeout_ms: int | None = None
+    ) -> asyncio.Future[R]:
+        """Sends at once, for those who keep several requests under way themselves and count them."""
+        if self.failure is not None:
+            return _failed(self._loop, self.failure)
+        try:
+            version = self.versions.pick(request.api_key, version_max)
+        except ClientError as error:
+            return _failed(self._loop, error)
+        return self._send(request.api_key, version, parts_of(request, version), partial(decode, response), timeout_ms)
+
+    def send_unanswered(self, request: Message, *, version_max: int | None = None) -> None:
+        """For Produce with acks=0, which no broker answers."""
+        if self.failure is not None:
+            raise self.failure
+        version = self.versions.pick(request.api_key, version_max)
+        self._write(request.api_key, version, parts_of(request, version))
+
+    def close(self) -> None:
+        self._fail(BrokerUnreachable(f"the connection to {self.address} was closed"))
+
+    async def closed(self) -> None:
+        """Closes, and waits until what was written has left."""
+        self.close()
+        if self._transport is not None:
+            await asyncio.wait([self._gone], timeout=CLOSE_TIMEOUT_S)
+
+    async def _place(self) -> None:
+        place = self._loop.create_future()
+        self._waiting.append(place)
+        try:
+            await place
+        except asyncio.CancelledError:
+            if not place.cancelled():
+                self._admit_waiting()  # somebody else can have it
+            raise
+
+    async def _connect(self) -> None:
+        found = await self._loop.getaddrinfo(*self.address, type=socket.SOCK_STREAM)
+        last_error: OSError | None = None
+        for *_, place in found:
+            try:
+                await self._loop.create_connection(lambda: self, str(place[0]), self.address.port)
+                return
+            except OSError as error:
+                last_error = error
+        raise last_error or OSError(f"{self.address.host} has no address")
+
+    async def _negotiate(self) -> None:
+        response = await self._ask_api_versions(NEWEST)
+        if response.error_code == ErrorCode.UNSUPPORTED_VERSION:
+            response = await self._ask_api_versions(version_to_ask_again(response))
+        if response.error_code:
+            raise BrokerRefused(response.error_code, f"the broker at {self.address}")
+        self.versions = BrokerVersions(str(self.address), response)
+
+    def _ask_api_versions(self, version: int) -> asyncio.Future[ApiVersionsResponse]:
+        return self._send(ApiKey.API_VERSIONS, version, [encode(OURS, version)], decode_api_versions, None)
+
+    def _send(
+        self, api_key: int, version: int, body: list[Buffer], decode: Decoder, timeout_ms: int | None
+    ) -> asyncio.Future[Any]:
+        if timeout_ms is None:
+            timeout_ms = self.settings.request_timeout_ms
+        answer = self._loop.create_future()
+        deadline = self._loop.call_later(timeout_ms / 1000, self._give_up, api_key, timeout_ms)
+        correlation_id = self._write(api_key, version, body)
+        self._pending.append(Pending(correlation_id, api_key, version, decode, answer, deadline))
+        return answer
+
+    def _write(self, api_key: int, version: int, body: list[Buffer]) -> int:
+        correlation_id = self._next_correlation_id
+        self._next_correlation_id = (correlation_id + 1) % CORRELATION_IDS
+        size = sum(map(len, body))
+        assert self._transport is not None
+        self._transport.writelines([frame_request(api_key, version, correlation_id, self._client_id, size), *body])
+        return correlation_id
+
+    # What the transport calls.
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast("asyncio.Transport", transport)
+
+    def get_buffer(self, sizehint: int) -> memoryview:  # noqa: ARG002
+        room = self._cutter.room()
+        self._has_room = room is not None
+        return memoryview(self._buffer) if room is None else room
+
+    def buffer_updated(self, nbytes: int) -> None:
+        try:
+            if self._has_room:
+                frame = self._cutter.filled(nbytes)
+                if frame is not None:
+                    self._take_answer(frame)
+            else:
+                for frame in self._cutter.cut(memoryview(self._buffer)[:nbytes]):
+                    # Records stay views of their frame, and this buffer is received into again.
+                    self._take_answer(memoryview(bytes(frame)))
+        except ProtocolError as error:
+            self._fail(ClientError(describe_stranger(self.address, bytes(self._buffer[:4]), error)))
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        reason = f": {exc}" if exc is not None else ""
+        self._fail(BrokerUnreachable(f"the broker at {self.address} closed the connection{reason}"))
+        if not self._gone.done():
+            self._gone.set_result(None)
+
+    def _take_answer(self, frame: memoryview) -> None:
+        correlation_id = decode_correlation_id(frame)
+        if not self._pending or self._pending[0].correlation_id != correlation_id:
+            raise ProtocolError(f"an answer has correlation id {correlation_id}, which is not that of the next request")
+        pending = self._pending.popleft()
+        pending.deadline.cancel()
+        self._admit_waiting()
+        if pending.answer.done():  # its caller was cancelled
+            return
+        try:
+            body = response_body(pending.api_key, pending.version, frame)
+            pending.answer.set_result(pending.decode(pending.version, body))
+        except ProtocolError as error:
+            pending.answer.set_exception(ClientError(f"the answer of {self.address} cannot be read: {error}"))
+            raise
+
+    def _admit_waiting(self) -> None:
+        while self._waiting:
+            place = self._waiting.popleft()
+            if not place.done():
+                place.set_result(None)
+                return
+
+    def _give_up(self, api_key: int, timeout_ms: int) -> None:
+        name = SPOKEN[api_key].name
+        self._fail(BrokerUnreachable(f"the broker at {self.address} did not answer {name} within {timeout_ms} ms"))
+
+    def _fail(self, failure: ClientError) -> None:
+        """Once; what was under way hears of it."""
+        if self.failure is not None:
+            return
+        self.failure = failure
+        if self._transport is not None:
+            self._transport.close()
+        for pending in self._pending:
+            pending.deadline.cancel()
+            if not pending.answer.done():
+                pending.answer.set_exception(failure)
+                pending.answer.exception()  # its caller may have gone
+        self._pending.clear()
+        while self._waiting:
+            self._admit_waiting()
+
+
+def parts_of(request: Message, version: int) -> list[Buffer]:
+    """The bytes of a request; the records of a Produce are not copied."""
+    if request.api_key == ApiKey.PRODUCE:
+        # Imported where it is used, because most commands do not produce, and shall start quickly.
+        from strandline.wire.produce_request import encode_produce_request
+
+        return encode_produce_request(version, cast("ProduceRequest", request))
+    return [encode(request, version)]
+
+
+def describe_no_connection(address: Address, error: OSError) -> str:
+    if isinstance(error, ConnectionRefusedError):
+        return f"no broker at {address}: start one with `strandline serve`, or name another with -b host:port"
+    if isinstance(error, socket.gaierror):
+        return f"there is no host {address.host!r}: check the address of the broker"
+    return f"no connection to {address}: {error.strerror or error}"
+
+
+def describe_stranger(address: Address, first_bytes: bytes, error: ProtocolError) -> str:
+    if first_bytes == b"HTTP":
+        return f"{address} is a web server, not a broker: check the port"
+    if first_bytes.startswith(TLS_ALERT):
+        return f"{address} speaks TLS, which this client does not: use a plain-text listener"
+    return f"what {address} answers is not Kafka's protocol: {error}"
+
+
+def _failed(loop: asyncio.AbstractEventLoop, failure: ClientError) -> asyncio.Future[Any]:
+    answer = loop.create_future()
+    answer.set_exception(failure)
+    return answer

@@ -1,0 +1,31 @@
+"""Settings of replication, by Kafka's names. The lag is the documents' 10 s; everything else is Kafka's default."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from strandline.model.settings import INT_MAX, PropertySettings, setting
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReplicationSettings(PropertySettings):
+    """How the replicas of a partition keep together. `min.insync.replicas` may be a topic's own."""
+
+    min_insync_replicas: int = setting(1, "min.insync.replicas", at_least=1, at_most=INT_MAX)
+    replica_lag_time_max_ms: int = setting(10_000, "replica.lag.time.max.ms", at_least=1)
+    replica_fetch_backoff_ms: int = setting(1_000, "replica.fetch.backoff.ms", at_least=0, at_most=INT_MAX)
+
+    @property
+    def isr_check_interval_ms(self) -> int:
+        """How often to look for replicas that have fallen behind (SPEC R3)."""
+        return max(1, self.replica_lag_time_max_ms // 2)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReplicationQuotaSettings(PropertySettings):
+    """Over which time the rate of throttled replication is measured (SPEC R11)."""
+
+    replication_quota_window_num: int = setting(11, "replication.quota.window.num", at_least=1, at_most=INT_MAX)
+    replication_quota_window_size_seconds: int = setting(
+        1, "replication.quota.window.size.seconds", at_least=1, at_most=INT_MAX
+    )
