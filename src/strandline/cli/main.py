@@ -100,10 +100,10 @@ CLUSTER_COMMANDS = lazy_commands(
 log = LazyGroup(
     "log",
     LOG_COMMANDS,
-    help="""Look at logs: Strandline's or Apache Kafka's, broker up or down.
+    help="""Look at logs: Strandline's or Apache Kafka's.
 
-    PATH is a file, a partition's folder or a whole data directory. Nothing is ever changed, except by
-    `clean --execute`.
+    PATH is a file, a partition's folder or a whole data directory, broker up or down. Nothing is ever changed, except
+    by `clean --execute`.
     """,
 )
 
