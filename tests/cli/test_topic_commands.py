@@ -190,6 +190,15 @@ def test_settings_of_brokers(commands: Commands) -> None:
     assert "there is no broker 77" in commands.refused("config", "get", "--entity", "broker", "77")
 
 
+def test_replicas_are_found_on_the_disks(commands: Commands, topic: str) -> None:
+    commands("topic", "create", topic, "-p", "2")
+    fill(commands, topic)
+    first, second = commands.rows("log-dirs", topic)
+    assert (first["partition"], first["broker"], first["is_future"]) == (0, 1, False)
+    assert first["size_bytes"] > second["size_bytes"] == 0
+    assert commands.rows("log-dirs", topic, "--broker", "9") == []
+
+
 def test_the_cluster_is_shown(commands: Commands, topic: str) -> None:
     commands("topic", "create", topic, "-p", "2")
     (info,) = commands.rows("cluster", "info")
