@@ -31,7 +31,9 @@ interop: $(READY)                ## Apache Kafka itself as referee; needs Maven 
 	@$(BIN)/python -m pytest -q -m interop -p no:randomly tests/interop
 
 rewrite: $(READY)                ## write the scenario transcripts anew; read the diff before you commit it
-	@REWRITE=1 $(BIN)/python -m pytest -q -p no:randomly tests/groups/test_group_scenarios.py
+	@REWRITE=1 $(BIN)/python -m pytest -q -p no:randomly tests/groups/test_group_scenarios.py \
+		tests/replication/test_replication_scenarios.py \
+		tests/transactions/test_transaction_scenarios.py tests/controller/test_controller_scenarios.py
 
 format: $(READY)
 	@$(BIN)/ruff check --fix -q . ; $(BIN)/ruff format -q .

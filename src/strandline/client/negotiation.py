@@ -13,7 +13,7 @@ from strandline.model.error_codes import ErrorCode
 from strandline.model.failures import ProtocolError
 from strandline.wire.codec import decode
 from strandline.wire.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
-from strandline.wire.versions import SERVED, Api, ApiKey
+from strandline.wire.versions import INTER_BROKER, SERVED, SPOKEN, Api, ApiKey
 
 OURS = ApiVersionsRequest("strandline", __version__)
 NEWEST = SERVED[ApiKey.API_VERSIONS].last_version
@@ -27,20 +27,24 @@ class BrokerVersions:
         self._ranges = {each.api_key: (each.min_version, each.max_version) for each in response.api_keys}
 
     def serves(self, api_key: int) -> bool:
-        return self._newest_common(SERVED[api_key]) is not None
+        return self._newest_common(SPOKEN[api_key]) is not None
 
     def pick(self, api_key: int, version_max: int | None = None) -> int:
         """The version to speak, not above `version_max`, where the caller lacks what later ones need."""
-        api = SERVED[api_key]
+        api = SPOKEN[api_key]
         version = self._newest_common(api, version_max)
         if version is None:
             raise ClientError(self._describe_missing(api))
         return version
 
     def _newest_common(self, api: Api, version_max: int | None = None) -> int | None:
-        first, last = self._ranges.get(api.key, (0, -1))
+        first, last = self._ranges.get(api.key) or self._untold(api)
         newest = min(last, api.last_version if version_max is None else min(version_max, api.last_version))
         return newest if newest >= max(first, api.first_version) else None
+
+    def _untold(self, api: Api) -> tuple[int, int]:
+        """A broker of ours does not tell of what only brokers say to each other; it knows what we know."""
+        return (api.first_version, api.last_version) if api.key in INTER_BROKER else (0, -1)
 
     def _describe_missing(self, api: Api) -> str:
         if api.key not in self._ranges:
