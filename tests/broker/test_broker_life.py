@@ -18,6 +18,8 @@ from tests.broker.running_broker import BrokerPeer, RunningBroker, batch_of
 from strandline.model.failures import ErrorCode
 from strandline.testing import Broker, BrokerFailed
 from strandline.testing.process import COMMAND
+from strandline.wire.messages.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
+from strandline.wire.messages.list_groups import ListGroupsRequest, ListGroupsResponse
 from strandline.wire.messages.list_offsets import (
     ListOffsetsPartition,
     ListOffsetsRequest,
@@ -25,6 +27,13 @@ from strandline.wire.messages.list_offsets import (
     ListOffsetsTopic,
 )
 from strandline.wire.messages.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponse
+from strandline.wire.messages.offset_commit import (
+    OffsetCommitRequest,
+    OffsetCommitRequestPartition,
+    OffsetCommitRequestTopic,
+    OffsetCommitResponse,
+)
+from strandline.wire.messages.offset_fetch import OffsetFetchRequest, OffsetFetchRequestTopic, OffsetFetchResponse
 
 GOLDEN = Path(__file__).resolve().parent.parent / "golden"
 MARKER = ".kafka_cleanshutdown"
@@ -109,8 +118,29 @@ def test_the_second_broker_on_a_directory_says_so_in_one_sentence(tmp_path: Path
 # Coming back.
 
 
-def test_a_thousand_topics_come_back(tmp_path: Path) -> None:
+def commit(peer: BrokerPeer, group: str, topic: str, offset: int) -> int:
+    """By a consumer that is no member; its error code."""
+    partition = OffsetCommitRequestPartition(0, offset, committed_metadata=group)
+    request = OffsetCommitRequest(group, topics=[OffsetCommitRequestTopic(topic, partitions=[partition])])
+    return peer.ask(request, 8, OffsetCommitResponse).topics[0].partitions[0].error_code
+
+
+def committed(peer: BrokerPeer, group: str, topic: str) -> tuple[int, str | None]:
+    request = OffsetFetchRequest(group, [OffsetFetchRequestTopic(topic, [0])])
+    found = peer.ask(request, 5, OffsetFetchResponse).topics[0].partitions[0]
+    return found.committed_offset, found.metadata
+
+
+def wait_for_coordinator(peer: BrokerPeer) -> None:
+    def is_ready() -> bool:
+        return peer.ask(FindCoordinatorRequest("any"), 2, FindCoordinatorResponse).error_code == 0
+
+    wait_until(is_ready)
+
+
+def test_a_thousand_topics_and_their_groups_come_back(tmp_path: Path) -> None:
     names = [f"topic-{number:04d}" for number in range(1_000)]
+    groups = {f"group-{number}": (names[number * 10], number) for number in range(100)}
     with Broker(process=True, data=tmp_path) as broker:
         with peer_of(broker) as peer:
             peer.socket.settimeout(60)  # a thousand topics in one question
@@ -119,12 +149,21 @@ def test_a_thousand_topics_come_back(tmp_path: Path) -> None:
             assert {topic.error_code for topic in created} == {0}
             for name in names[::10]:
                 peer.produce(name, batch_of(name.encode(), b"again"))
+            wait_for_coordinator(peer)
+            assert {commit(peer, group, topic, offset) for group, (topic, offset) in groups.items()} == {0}
         broker.restart()
         with peer_of(broker) as peer:
             again = peer.ask(MetadataRequest(None), 12, MetadataResponse).topics
-            assert {(each.name, each.topic_id) for each in again} == {(each.name, each.topic_id) for each in created}
+            assert {(each.name, each.topic_id) for each in created} == {
+                (each.name, each.topic_id) for each in again if not each.is_internal
+            }
             assert {each.partitions[0].leader_id for each in again} == {1}
             assert end_offsets(peer, names) == {name: 2 if name in names[::10] else 0 for name in names}
+            wait_for_coordinator(peer)
+            found = {group: committed(peer, group, topic) for group, (topic, _) in groups.items()}
+            assert found == {group: (offset, group) for group, (_, offset) in groups.items()}
+            listed = peer.ask(ListGroupsRequest(), 4, ListGroupsResponse).groups
+            assert {each.group_id for each in listed} == set(groups)
 
 
 @pytest.mark.parametrize("version", ["kraft-3.9", "kraft-4.3", "killed-4.3"])

@@ -49,6 +49,21 @@ def test_the_first_check_does_not_wait_for_a_long_interval() -> None:
     assert len(partition.log.segments) == 1
 
 
+def test_looking_at_old_segments_leaves_no_descriptors_open() -> None:
+    """Of ten thousand logs, each would cost five."""
+    scene = HousekeepingScene(log_retention_ms=HOUR_MS)
+    fill(scene, scene.create("orders"))
+    scene.host.settle()
+    scene.directories.close(now_ms=NOW_MS)
+    again = HousekeepingScene(disk=scene.disk, log_retention_ms=HOUR_MS)
+    partition = again.partitions.leader_of("orders", 0)
+    again.host.pass_time(60_000)
+    assert not partition.log.segments.first.is_open
+    assert partition.log.segments.first.max_timestamp == NOW_MS
+    again.host.pass_time(2 * HOUR_MS)
+    assert len(partition.log.segments) == 1
+
+
 def test_deleted_files_are_unlinked_when_their_time_has_come() -> None:
     scene = HousekeepingScene(log_retention_ms=1, log_segment_delete_delay_ms=60_000)
     partition = scene.create("orders")

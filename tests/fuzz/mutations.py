@@ -61,7 +61,8 @@ def insert_noise(frame: bytearray, chance: Random) -> None:
 
 
 def change_api_or_version(frame: bytearray, chance: Random) -> None:
-    frame[:4] = pack(">hh", chance.choice([frame[1], chance.randrange(-2, 90)]), chance.randrange(-2, 25))
+    api_key = frame[1] if len(frame) > 1 and chance.random() < 0.5 else chance.randrange(-2, 90)
+    frame[:4] = pack(">hh", api_key, chance.randrange(-2, 25))
 
 
 FRAME_MUTATIONS: list[FrameMutation] = [
@@ -75,7 +76,7 @@ def mutated(frame: bytes, chance: Random) -> bytes:
     if chance.random() < 0.01:
         return chance.choice(NOT_KAFKA)
     changed = bytearray(frame)
-    for _ in range(chance.choice([0, 1, 1, 1, 2, 3])):
+    for _ in range(chance.choice([0, 0, 1, 1, 1, 1, 2, 3])):
         if changed:
             chance.choice(FRAME_MUTATIONS)(changed, chance)
     length = len(changed)

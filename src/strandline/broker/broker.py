@@ -85,8 +85,7 @@ class Broker:
 
     def _take_identity(self, known: MetaProperties) -> None:
         """Where no setting says who we are, the data does."""
-        static = self.configuration.static
-        if known.node_id is not None and not static.keys() & {"broker.id", "node.id"}:
+        if known.node_id is not None and not self.configuration.static.keys() & {"broker.id", "node.id"}:
             self.configuration.set_static("broker.id", str(known.node_id))
             self.settings = self.configuration.of_broker(BrokerSettings)
 

@@ -248,9 +248,7 @@ class LogDirectory:
         # The name may come back as a new, empty log, for which the old offsets would be a lie.
         self._write_lowered_offsets()
         if self.cleaner_offsets.keys() & folders.keys():
-            for partition in folders:
-                self.cleaner_offsets.pop(partition, None)
-            self.write_cleaner_offsets(self.cleaner_offsets)
+            self.write_cleaner_offsets({name: at for name, at in self.cleaner_offsets.items() if name not in folders})
         try:
             for log, target in gone:
                 self.topic_ids.pop(log.partition, None)
