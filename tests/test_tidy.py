@@ -25,7 +25,7 @@ LONG_MODULES: dict[str, int] = {}
 
 VAGUE_NAMES = {"util", "utils", "helper", "helpers", "common", "misc"}
 LEFTOVERS = re.compile(r"\b(TODO|FIXME|XXX|HACK|NotImplementedError|breakpoint)\b")
-PURE_OF_CLOCK = ("model", "records", "wire", "metadata", "log", "groups")
+PURE_OF_CLOCK = ("model", "records", "wire", "metadata", "log", "groups", "replication", "controller", "transactions")
 CLOCK_AND_CHANCE = {"time", "random", "secrets"}
 CLOCK_CALLS = {("datetime", "now"), ("datetime", "utcnow"), ("datetime", "today"), ("date", "today")}
 MACHINE_PATHS = re.compile(

@@ -1,4 +1,4 @@
-"""What a broker tells of itself: the cluster, topics by pages, directories, producers, and that nobody needs a right."""
+"""What a broker tells of itself: the cluster, topics by pages, directories, producers, who may do what."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def test_topics_by_pages(peer: AdminPeer) -> None:
 
 def test_a_topic_in_full(peer: AdminPeer) -> None:
     topic_id = peer.create_one("orders")
-    request = DescribeTopicPartitionsRequest([DescribedTopic("orders"), DescribedTopic("nobody"), DescribedTopic("a/b")])
+    request = DescribeTopicPartitionsRequest([DescribedTopic(name) for name in ("orders", "nobody", "a/b")])
     slash, nobody, orders = peer.ask(request, 0, DescribeTopicPartitionsResponse).topics
     assert (slash.error_code, nobody.error_code) == (17, 3)
     assert (orders.error_code, orders.topic_id, orders.is_internal) == (0, topic_id, False)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import select
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -17,7 +18,7 @@ from strandline.wire.messages.create_topics import (
     CreateTopicsRequest,
     CreateTopicsResponse,
 )
-from strandline.wire.messages.delete_topics import DeleteTopicState
+from strandline.wire.messages.delete_topics import DeleteTopicsRequest, DeleteTopicsResponse, DeleteTopicState
 from strandline.wire.primitives import NO_UUID
 
 
@@ -117,7 +118,8 @@ def test_what_cannot_be_created_is_refused_with_a_sentence(peer: AdminPeer, tmp_
     asked, error_code = BAD_TOPICS[what]
     bad, good = peer.create(asked, topic("good", 1, 1))
     assert bad.error_code == error_code
-    assert bad.error_message and bad.error_message.endswith(".")
+    assert bad.error_message is not None
+    assert bad.error_message.endswith(".")
     assert (bad.num_partitions, bad.replication_factor, bad.topic_id, bad.configs) == (-1, -1, NO_UUID, [])
     assert good.error_code == 0
     assert folders(tmp_path) == {"good-0"}
@@ -189,9 +191,7 @@ def test_what_cannot_be_deleted(peer: AdminPeer) -> None:
     topic_id = peer.create_one("orders")
     codes = [
         each.error_code
-        for each in peer.delete(
-            "nobody", "../x", DeleteTopicState("orders", topic_id), DeleteTopicState(None, NO_UUID)
-        )
+        for each in peer.delete("nobody", "../x", DeleteTopicState("orders", topic_id), DeleteTopicState(None, NO_UUID))
     ]
     unknown, both, neither = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.INVALID_REQUEST, ErrorCode.INVALID_REQUEST
     assert codes == [unknown, unknown, both, neither]
@@ -216,6 +216,24 @@ def test_deletion_may_be_forbidden(tmp_path: Path, version: int, error_code: int
         assert peer.partition_count("orders") == 1
 
 
+def test_a_request_of_many_names_lets_others_have_their_turn(broker: RunningBroker, peer: AdminPeer) -> None:
+    """reliability 7.2, our own rule: large arrays within the size limit cost other clients little."""
+    names = [f"nobody-{number}" for number in range(50_000)]
+    peer.tell(DeleteTopicsRequest(names, timeout_ms=5_000), 5)
+    with AdminPeer.of(broker) as other:
+        for _ in range(3):
+            assert other.metadata().error_code == 0
+        assert select.select([peer.socket], [], [], 0)[0] == [], "the large one is still at work"
+    answer = peer.hear(5, DeleteTopicsResponse)
+    assert {each.error_code for each in answer.responses} == {ErrorCode.UNKNOWN_TOPIC_OR_PARTITION}
+    assert len(answer.responses) == len(names)
+
+
+def test_a_request_of_too_many_topics_is_not_looked_at(peer: AdminPeer) -> None:
+    results = peer.create(*(topic(f"t-{number}", 1, 1) for number in range(10_001)), validate_only=True)
+    assert {each.error_code for each in results} == {ErrorCode.POLICY_VIOLATION}
+
+
 # Growing.
 
 
@@ -238,7 +256,8 @@ def test_what_cannot_grow(peer: AdminPeer) -> None:
     assert peer.grow(("orders", -3)) == [("orders", ErrorCode.INVALID_PARTITIONS)]
     assert peer.grow(("nobody", 3)) == [("nobody", ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)]
     assert peer.grow(("orders", 3), ("orders", 4)) == [("orders", ErrorCode.INVALID_REQUEST)]
-    for assignments in ([[1], [1]], [[7]], [[]], [[1, 1]]):
+    bad: list[list[list[int]]] = [[[1], [1]], [[7]], [[]], [[1, 1]]]
+    for assignments in bad:
         assert peer.grow(("orders", 3), assignments=assignments) == [("orders", ErrorCode.INVALID_REPLICA_ASSIGNMENT)]
     assert peer.partition_count("orders") == 2
 

@@ -1,12 +1,13 @@
-"""A small data directory of our own, and a way to call the tool that shows what it printed where."""
+"""A small data directory of our own, a running broker, and ways to call the tool that show what it printed where."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
+from tests.cli.commands import Commands
 
 from strandline.cli.main import cli
 from strandline.log.filesystem import RealFileSystem
@@ -17,6 +18,7 @@ from strandline.records.builder import build_batch
 from strandline.records.compression import Codec
 from strandline.records.control import build_marker
 from strandline.records.record import Record
+from strandline.testing import Broker
 
 START_MS = 1_700_000_000_000
 ORDERS = TopicPartition("orders", 0)
@@ -34,6 +36,19 @@ def tool() -> RunTool:
         return result
 
     return run
+
+
+@pytest.fixture(scope="session")
+def commands() -> Iterator[Commands]:
+    """Against a broker that all tests of a process share, each with topics and groups of its own."""
+    with Broker(process=True, group_initial_rebalance_delay_ms=0, offsets_topic_num_partitions=3) as broker:
+        yield Commands(broker.bootstrap)
+
+
+@pytest.fixture
+def topic(request: pytest.FixtureRequest) -> str:
+    """A name for each test."""
+    return "".join(letter if letter.isalnum() else "-" for letter in request.node.name)
 
 
 @pytest.fixture

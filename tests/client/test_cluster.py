@@ -64,7 +64,7 @@ def test_the_view_has_brokers_topics_and_leaders() -> None:
 def test_a_topic_that_does_not_exist_says_how_to_make_it() -> None:
     async def scene(one: ScriptedBroker, _: ScriptedBroker) -> None:
         async with Cluster(one.settings()) as cluster:
-            with pytest.raises(NoTopic, match="create it with `strandline topic create nosuch`"):
+            with pytest.raises(NoTopic, match="`strandline topic create nosuch` makes it"):
                 await cluster.topics(["orders", "nosuch"])
         assert one.received(MetadataRequest)[0].allow_auto_topic_creation is False
 

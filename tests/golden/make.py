@@ -97,7 +97,14 @@ def make_directory(kafka: Kafka, golden: Path, partitions: Sequence[str]) -> Non
         with kraft_broker(kafka, data, work):
             pass
         _keep(data, golden, partitions)
+        keep_transaction_state(kafka, data)
     _keep_dumps(kafka, golden, partitions)
+
+
+def keep_transaction_state(kafka: Kafka, data: Path) -> None:
+    """What the coordinator wrote down of the workload's transactions."""
+    (log,) = (data / "__transaction_state-0").glob("*.log")
+    shutil.copy(log, GOLDEN / f"transaction-state-{kafka.series}.log")
 
 
 def make_killed_directory(kafka: Kafka, golden: Path) -> None:

@@ -21,7 +21,7 @@ one, and `name=value`s. By itself the store commits what is proposed, and every 
     start N [checkpoint=1]      it starts with the high watermark it had, or an older one
     notice N                    the controller learns that N is dead, or that it is back
     elect N [isr=1,2] [to=2,3]  the controller makes N the leader, and only some hear of it
-    tell 1,2                    what the controller said last
+    tell 1,2 [epoch=3]          what the store has, or what the controller said of that epoch
     assign 1,2,4                other replicas
     store holds|commits         hold: proposals and reads stay on the way until `commit`, `refuse`, `lose`, `read`
     at ms=5000                  time passes; leaders look at their ISR every half of the lag, parked fetches expire
@@ -209,8 +209,10 @@ class Player:
         self.world.answers = [answer for answer in self.world.answers if answer.follower != int(words["which"])]
 
     def tell(self, words: Words) -> None:
+        by_epoch = {decision.leader_epoch: decision for decision in self.world.decisions}
+        decision = by_epoch[int(words["epoch"])] if "epoch" in words else self.world.state
         for broker_id in numbers(words["which"]):
-            self.world.deliver(self.world.state, broker_id)
+            self.world.deliver(decision, broker_id)
 
     def hear(self, words: Words) -> None:
         for answer in [answer for answer in self.world.answers if answer.follower == int(words["which"])]:

@@ -231,7 +231,7 @@ class World:
         diverging = diverging_epoch(
             broker.log, last_fetched_epoch=fetch.last_fetched_epoch, fetch_offset=fetch.fetch_offset
         )
-        if diverging is None:
+        if self.is_acknowledgement(diverging):
             self._count_fetch(broker, leader, question, fetch)
         records = () if diverging else broker.log.read(fetch.fetch_offset, question.records_max)
         if may_park and not records and diverging is None:
@@ -242,6 +242,10 @@ class World:
         told = " ".join(map(str, records)) or "no records"
         self.tell(broker.broker_id, f"answer {fetched}" if diverging else f"answer {told}, {fetched}")
         return Answer(question.follower, question.broker_epoch, fetch, ErrorCode.NONE, fetched, records)
+
+    def is_acknowledgement(self, diverging: EpochEnd | None) -> bool:
+        """KAFKA-13141: a follower whose log is not a beginning of the leader's has acknowledged nothing."""
+        return diverging is None
 
     def _count_fetch(self, broker: Broker, leader: Leader, question: Question, fetch: Fetch) -> None:
         if not broker.log.log_start_offset <= fetch.fetch_offset <= broker.log.log_end_offset:
@@ -295,7 +299,7 @@ class World:
         log, follower = broker.log, broker.replica.follower if broker.replica else None
         match effect:
             case fx.AssignEpoch(epoch, start_offset):
-                log.epochs.assign(epoch, start_offset)
+                self.assign_epoch(log, epoch, start_offset)
                 self._wake(broker)
             case fx.AlterIsr():
                 self.proposals.append((broker.broker_id, effect))
@@ -318,6 +322,9 @@ class World:
             case fx.TruncateFullyAndStartAt(offset) if follower:
                 log.truncate_fully_and_start_at(offset)
                 self._carry_out(broker, follower.truncated())
+
+    def assign_epoch(self, log: MemoryLog, epoch: int, start_offset: int) -> None:
+        log.epochs.assign(epoch, start_offset)
 
     # The store.
 

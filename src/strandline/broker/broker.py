@@ -48,6 +48,7 @@ from strandline.model.settings import INT_MAX, CleanerSettings, LogDirectorySett
 logger = logging.getLogger(__name__)
 
 Value = TypeVar("Value")
+IDLE_CHECK_S = 0.002
 
 
 class Broker:
@@ -148,7 +149,7 @@ class Broker:
 
     def _listen(self) -> None:
         self.server = Server(self.configuration.of_broker(NetworkSettings), self.dispatch)
-        SettingsInForce(self.configuration, self.partitions, self.server)
+        SettingsInForce(self.configuration, self.partitions, self.directories, self.server)
         listener, advertised = self.settings.listener(), self.settings.advertised_listener()
         self.addresses = self.server.listen(listener.host, listener.port)
         host, port = advertised or ("", 0)
@@ -162,6 +163,7 @@ class Broker:
         self.groups.close()
         await self.server.stop()
         await self._stop_housekeeping()
+        await self._end_of_procedures()
         self.directories.close(now_ms=self.host.now_ms())
         self._store.close()
         self.host.close()
@@ -174,6 +176,11 @@ class Broker:
         flush_before_close(self.host, self.directories, flushed.set)
         await flushed.wait()
         self.housekeeping.write_last_high_watermarks()
+
+    async def _end_of_procedures(self) -> None:
+        """A topic that is being created is created: what procedures wait for comes by itself."""
+        while not (self._store.is_idle and self.host.is_idle):
+            await asyncio.sleep(IDLE_CHECK_S)
 
     def _all_directories_failed(self, reason: str) -> None:
         self.failure = reason

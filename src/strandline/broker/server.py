@@ -67,8 +67,14 @@ class Server:
             self._stalled_check = self.loop.call_later(STALLED_CHECK_S, self._check_stalled)
         return [local_address_of(listener) for listener in opened]
 
+    @property
+    def settings(self) -> NetworkSettings:
+        return self._settings
+
     def change_settings(self, settings: NetworkSettings) -> None:
         """Limits count from now on; connections that are over a new one stay."""
+        if settings.max_connection_creation_rate != self._settings.max_connection_creation_rate:
+            self._creation_rate = CreationRate(settings.max_connection_creation_rate, self.loop.time)
         self._settings = settings
         self._connections_max_by_ip = settings.connections_max_by_ip()
 

@@ -55,7 +55,7 @@ class SoleController:
     async def start(self) -> None:
         """Bring every topic of the store up, and finish what was begun."""
         session = self._state.session
-        if not (await session.children(paths.TOPICS)).names:
+        if (await session.children(paths.TOPICS)).stat.children_version == 0:  # there has never been a topic
             await self._adopt_folders()
         deleted = (await session.children(paths.DELETE_TOPICS)).names
         topics = [topic for topic in (await session.children(paths.TOPICS)).names if topic not in deleted]

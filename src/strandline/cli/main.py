@@ -40,17 +40,62 @@ class LazyGroup(click.Group):
             formatter.write_dl([(name, lazy.summary) for name, lazy in self.lazy.items()])
 
 
-LOG_COMMANDS = {
-    name: LazyCommand(f"strandline.cli.log_{name}", name, summary)
-    for name, summary in (
-        ("dump", "Print what is in log files, line by line as Kafka's own tool does."),
-        ("segments", "List the segments of a partition: offsets, times, sizes, indexes."),
-        ("check", "Verify every byte that can be verified; exit 1 if there is a fault."),
-        ("epochs", "Compare the leader epochs of the checkpoint with those of the batches."),
-        ("find", "Look up an offset or a time, and show the path taken."),
-        ("clean", "Show what retention and compaction would do; do it with --execute."),
-    )
-}
+def lazy_commands(prefix: str, *entries: tuple[str, str] | tuple[str, str, str]) -> dict[str, LazyCommand]:
+    """Name, summary and, where a command's function has another name than the command, that."""
+    commands = {}
+    for name, summary, *rest in entries:
+        word = name.replace("-", "_")
+        commands[name] = LazyCommand(f"strandline.cli.{prefix}_{word}", rest[0] if rest else word, summary)
+    return commands
+
+
+LOG_COMMANDS = lazy_commands(
+    "log",
+    ("dump", "Print what is in log files, line by line as Kafka's own tool does."),
+    ("segments", "List the segments of a partition: offsets, times, sizes, indexes."),
+    ("check", "Verify every byte that can be verified; exit 1 if there is a fault."),
+    ("epochs", "Compare the leader epochs of the checkpoint with those of the batches."),
+    ("find", "Look up an offset or a time, and show the path taken."),
+    ("clean", "Show what retention and compaction would do; do it with --execute."),
+)
+TOPIC_COMMANDS = lazy_commands(
+    "topic",
+    ("create", "Create topics."),
+    ("list", "List topics.", "list_topics"),
+    ("describe", "Show summary, partitions and settings of topics."),
+    ("alter", "Change settings of topics."),
+    ("add-partitions", "Give topics more partitions."),
+    ("trim", "Delete the oldest records; shows which unless told to --execute."),
+    ("delete", "Delete topics; shows what would go unless told to --execute."),
+)
+GROUP_COMMANDS = lazy_commands(
+    "group",
+    ("list", "List groups.", "list_all"),
+    ("describe", "Show members of groups, and how far they are."),
+    ("lag", "Show how far behind groups are."),
+    ("seek", "Move a group to other offsets; shows which unless told to --execute."),
+    ("offset-delete", "Forget committed offsets; shows which unless told to --execute."),
+    ("delete", "Delete groups; shows what would go unless told to --execute."),
+)
+CONFIG_COMMANDS = lazy_commands(
+    "config",
+    ("get", "Show settings, and where each comes from."),
+    ("set", "Change settings.", "set_configs"),
+    ("unset", "Give settings their defaults again."),
+    ("diff", "Show in which settings two topics or brokers differ."),
+)
+BENCH_COMMANDS = lazy_commands(
+    "bench",
+    ("produce", "Write records, and say how fast and how late."),
+    ("consume", "Read records, and say how fast."),
+    ("e2e", "Write and read one record after another, and say how long each takes."),
+)
+CLUSTER_COMMANDS = lazy_commands(
+    "cluster",
+    ("info", "Show the brokers, and what each leads and holds."),
+    ("health", "Say what is wrong with the cluster; exit 1 if anything is."),
+    ("partitions", "List all partitions, who leads and who holds them."),
+)
 
 log = LazyGroup(
     "log",
@@ -62,11 +107,26 @@ log = LazyGroup(
     """,
 )
 
+topic = LazyGroup("topic", TOPIC_COMMANDS, help="Topics: to create, look at, change and delete.")
+group = LazyGroup("group", GROUP_COMMANDS, help="Consumer groups: who reads, how far, and from where on.")
+config = LazyGroup("config", CONFIG_COMMANDS, help="Settings of topics and brokers.")
+cluster = LazyGroup("cluster", CLUSTER_COMMANDS, help="The brokers, and how they are.")
+bench = LazyGroup("bench", BENCH_COMMANDS, help="How fast it is, told as Kafka's own tools do.")
+
+THIS = "strandline.cli.main"
 cli = LazyGroup(
     "strandline",
     {
         "serve": LazyCommand("strandline.cli.serve", "serve", "Start a broker and serve until it is stopped."),
-        "log": LazyCommand("strandline.cli.main", "log", "Look at logs: Strandline's or Apache Kafka's."),
+        "produce": LazyCommand("strandline.cli.produce", "produce", "Write records from standard input to a topic."),
+        "consume": LazyCommand("strandline.cli.consume", "consume", "Print the records of topics."),
+        "topic": LazyCommand(THIS, "topic", "Topics: to create, look at, change and delete."),
+        "offsets": LazyCommand("strandline.cli.offsets", "offsets", "Show what the partitions of topics hold."),
+        "group": LazyCommand(THIS, "group", "Consumer groups: who reads, how far, and from where on."),
+        "config": LazyCommand(THIS, "config", "Settings of topics and brokers."),
+        "cluster": LazyCommand(THIS, "cluster", "The brokers, and how they are."),
+        "bench": LazyCommand(THIS, "bench", "How fast it is, told as Kafka's own tools do."),
+        "log": LazyCommand(THIS, "log", "Look at logs: Strandline's or Apache Kafka's."),
     },
     help="Strandline: Apache Kafka's replicated log in Python.",
 )

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import sys
 from base64 import b64encode
 from collections.abc import Iterable, Mapping
@@ -95,6 +94,9 @@ class Output:
     def object(self, values: Mapping[str, Any]) -> None:
         self.line(json.dumps(values, ensure_ascii=False))
 
+    def flush(self) -> None:
+        self._stream.flush()
+
     def note(self, text: str) -> None:
         """To stderr, after everything that was printed before it."""
         self._stream.flush()
@@ -105,7 +107,7 @@ class Output:
         from strandline.cli.tables import table_lines
 
         is_terminal = sys.stdout.isatty()
-        width = shutil.get_terminal_size().columns if is_terminal else None
+        width = terminal_width()
         for line in (
             click.style(title, bold=True) if is_terminal else title,
             "",
@@ -113,6 +115,15 @@ class Output:
             "",
         ):
             self.line(line)
+
+
+def terminal_width() -> int | None:
+    """None where no terminal sets a limit."""
+    if not sys.stdout.isatty():
+        return None
+    import shutil  # takes its time, and most output goes to programs
+
+    return shutil.get_terminal_size().columns
 
 
 def with_bytes(name: str, data: bytes | None) -> dict[str, str | None]:

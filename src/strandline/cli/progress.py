@@ -1,13 +1,19 @@
-"""A progress bar for scans that take long, on a terminal only."""
+"""A progress bar for work that takes long, on a terminal only."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from rich.progress import ProgressColumn
 
 WORTH_SHOWING_BYTES = 64 * 2**20
 STEP_BYTES = 4 * 2**20
+WORTH_SHOWING_RECORDS = 100_000
+STEP_RECORDS = 5_000
 
 Advance = Callable[[int], None]
 
@@ -19,23 +25,44 @@ def scanning(what: str, total_bytes: int) -> Iterator[Advance]:
         yield _ignore
         return
     # Imported only where a bar is really shown, because `rich` takes its time.
-    from rich.console import Console
-    from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
+    from rich.progress import BarColumn, DownloadColumn, TextColumn, TimeRemainingColumn
 
     columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TimeRemainingColumn())
+    with _bar(what, total_bytes, columns, STEP_BYTES) as advance:
+        yield advance
+
+
+@contextmanager
+def counting(what: str, total: int) -> Iterator[Advance]:
+    """The same for a number of records, where these do not go to the terminal themselves."""
+    if total < WORTH_SHOWING_RECORDS or not sys.stderr.isatty() or sys.stdout.isatty():
+        yield _ignore
+        return
+    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with _bar(what, total, columns, STEP_RECORDS) as advance:
+        yield advance
+
+
+@contextmanager
+def _bar(what: str, total: int, columns: Iterable[ProgressColumn], step: int) -> Iterator[Advance]:
+    from rich.console import Console
+    from rich.progress import Progress
+
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task(what, total=total_bytes)
+        task = bar.add_task(what, total=total)
         pending = 0
 
-        def advance(read_bytes: int) -> None:
+        def advance(done: int) -> None:
             nonlocal pending
-            pending += read_bytes
-            if pending >= STEP_BYTES:
+            pending += done
+            if pending >= step:
                 bar.advance(task, pending)
                 pending = 0
 
         yield advance
 
 
-def _ignore(read_bytes: int) -> None:
+def _ignore(done: int) -> None:
     """Nobody is watching."""

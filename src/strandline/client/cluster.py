@@ -14,7 +14,9 @@ import asyncio
 from collections import defaultdict
 from collections.abc import Awaitable, Callable, Collection, Iterable
 from contextlib import suppress
-from typing import Self, TypeVar
+from functools import partial
+from time import monotonic
+from typing import NamedTuple, Self, TypeVar
 
 from strandline.client.connection import Connection
 from strandline.client.failures import BrokerRefused, BrokerUnreachable, ClientError, NoBroker, NoTopic
@@ -23,10 +25,10 @@ from strandline.client.settings import ClientSettings
 from strandline.client.view import NO_LEADER, ClusterView, TopicView, view_of
 from strandline.model.error_codes import ErrorCode
 from strandline.wire.layout import Message
-from strandline.wire.messages.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
 from strandline.wire.messages.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponse
 
 R = TypeVar("R", bound=Message)
+ErrorCodes = Callable[[R], Iterable[int]]  # that an answer may hold in several places
 
 GENERAL = ""
 FETCHING = "fetching"
@@ -34,15 +36,23 @@ COORDINATION = "coordination"
 FIRST_CONTACT = -1  # the node id of a broker that we know by a bootstrap address only
 
 GROUP_KEY = 0
-# The broker we asked is not the one, or not yet: an answer to look the right one up again.
-MISROUTED = frozenset(
+# The broker we asked is not the one, or not yet: look the right one up, and ask again.
+ASK_AGAIN = frozenset(
     {
         ErrorCode.NOT_CONTROLLER,
         ErrorCode.NOT_COORDINATOR,
         ErrorCode.COORDINATOR_NOT_AVAILABLE,
         ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
+        ErrorCode.UNSTABLE_OFFSET_COMMIT,
     }
 )
+
+
+class Route(NamedTuple):
+    """How to find the broker for a call, and how to forget where it was."""
+
+    find: Callable[[], Awaitable[Connection]]
+    forget: Callable[[], object] = lambda: None
 
 
 class Cluster:
@@ -50,6 +60,7 @@ class Cluster:
         self.settings = settings or ClientSettings()
         self.view = ClusterView()
         self._asked_at_s: dict[str, float] = {}  # of each topic in the view
+        self._max_age_s = self.settings.metadata_max_age_ms / 1000
         self._connections: dict[tuple[int, str], Connection] = {}
         self._locks: defaultdict[tuple[int, str], asyncio.Lock] = defaultdict(asyncio.Lock)
         self._coordinators: dict[str, int] = {}
@@ -111,6 +122,10 @@ class Cluster:
             node_id = self._coordinators[group_id] = await self._find_coordinator(group_id)
         return await self.broker(node_id, COORDINATION)
 
+    def coordinator_id(self, group_id: str) -> int:
+        """Of a group whose coordinator was found before."""
+        return self._coordinators.get(group_id, NO_LEADER)
+
     # The view
 
     async def refresh(self, topics: Collection[str] | None) -> ClusterView:
@@ -122,38 +137,43 @@ class Cluster:
         if response.error_code:
             raise BrokerRefused(response.error_code, "the state of the cluster")
         found = view_of(response)
-        now_s = asyncio.get_running_loop().time()
-        self._asked_at_s.update(dict.fromkeys(found.topics, now_s))
+        self._asked_at_s.update(dict.fromkeys(found.topics, monotonic()))
         self.view = found if topics is None else found.with_topics_of(self.view)
         return self.view
 
     async def topics(self, names: Collection[str], *, fresh: bool = False) -> dict[str, TopicView]:
         """What is known of these topics; an error if one does not exist."""
+        missing = [name for name in names if fresh or self.known_topic(name) is None]
+        if missing:
+            await self._ask_for_topics(missing)
+        return {name: self.view.topics[name] for name in names}
+
+    async def _ask_for_topics(self, missing: list[str]) -> None:
         patience = Patience(self.settings)
         creation = Patience(self.settings, self.settings.topic_metadata_propagation_max_ms)
-        missing = [name for name in names if fresh or not self._is_fresh(name)]
-        while missing:
+        while True:
             try:
                 await self.refresh(missing)
                 for name in missing:
                     self._check_topic(name)
-                missing = []
+                return
             except NoTopic as error:
                 if not self.settings.allow_auto_create_topics:
                     raise
                 await creation.pause(error)
             except ClientError as error:
                 await patience.pause(error)
-        return {name: self.view.topics[name] for name in names}
+
+    def known_topic(self, name: str) -> TopicView | None:
+        """What is known of a topic without asking, if that is not too old; for those who ask for every record."""
+        asked_at_s = self._asked_at_s.get(name)
+        if asked_at_s is None or monotonic() - asked_at_s >= self._max_age_s:
+            return None
+        return self.view.topics[name]
 
     def distrust(self, topic: str) -> None:
         """An answer showed that the view of this topic is wrong."""
         self._asked_at_s.pop(topic, None)
-
-    def _is_fresh(self, topic: str) -> bool:
-        asked_at_s = self._asked_at_s.get(topic)
-        now_s = asyncio.get_running_loop().time()
-        return asked_at_s is not None and now_s - asked_at_s < self.settings.metadata_max_age_ms / 1000
 
     def _check_topic(self, name: str) -> None:
         view = self.view.topics.get(name)
@@ -166,41 +186,48 @@ class Cluster:
 
     # Calls that find their broker
 
-    async def ask_any(self, request: Message, response: type[R], error_codes: Callable[[R], Iterable[int]]) -> R:
-        return await self._ask_until_served(self.any_broker, lambda: None, request, response, error_codes)
+    async def ask_any(self, request: Message, response: type[R], error_codes: ErrorCodes[R]) -> R:
+        return await self._ask_until_served(Route(self.any_broker), request, response, error_codes)
 
-    async def ask_controller(self, request: Message, response: type[R], error_codes: Callable[[R], Iterable[int]]) -> R:
-        return await self._ask_until_served(self.controller, lambda: None, request, response, error_codes)
+    async def ask_controller(self, request: Message, response: type[R], error_codes: ErrorCodes[R]) -> R:
+        return await self._ask_until_served(Route(self.controller), request, response, error_codes)
 
     async def ask_coordinator(
-        self, group_id: str, request: Message, response: type[R], error_codes: Callable[[R], Iterable[int]]
+        self,
+        group_id: str,
+        request: Message,
+        response: type[R],
+        error_codes: ErrorCodes[R],
+        *,
+        version_max: int | None = None,
+        timeout_ms: int | None = None,
     ) -> R:
-        def forget() -> None:
-            self._coordinators.pop(group_id, None)
-
-        async def find() -> Connection:
-            return await self.coordinator(group_id)
-
-        return await self._ask_until_served(find, forget, request, response, error_codes)
+        route = Route(partial(self.coordinator, group_id), partial(self._coordinators.pop, group_id, None))
+        return await self._ask_until_served(
+            route, request, response, error_codes, version_max=version_max, timeout_ms=timeout_ms
+        )
 
     async def _ask_until_served(
         self,
-        find: Callable[[], Awaitable[Connection]],
-        forget: Callable[[], None],
+        route: Route,
         request: Message,
         response: type[R],
-        error_codes: Callable[[R], Iterable[int]],
+        error_codes: ErrorCodes[R],
+        *,
+        version_max: int | None = None,
+        timeout_ms: int | None = None,
     ) -> R:
         patience = Patience(self.settings)
         while True:
             try:
-                answer = await (await find()).ask(request, response)
-                misrouted = next((code for code in error_codes(answer) if code in MISROUTED), None)
-                if misrouted is None:
+                connection = await route.find()
+                answer = await connection.ask(request, response, version_max=version_max, timeout_ms=timeout_ms)
+                early = next((code for code in error_codes(answer) if code in ASK_AGAIN), None)
+                if early is None:
                     return answer
-                raise BrokerRefused(misrouted, type(request).__name__)
+                raise BrokerRefused(early, type(request).__name__)
             except ClientError as error:
-                forget()
+                route.forget()
                 await patience.pause(error)
             await self._refresh_brokers()
 
@@ -209,6 +236,8 @@ class Cluster:
             await self.refresh(())
 
     async def _find_coordinator(self, group_id: str) -> int:
+        from strandline.wire.messages.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
+
         request = FindCoordinatorRequest(key=group_id, key_type=GROUP_KEY, coordinator_keys=[group_id])
         response = await (await self.any_broker()).ask(request, FindCoordinatorResponse)
         found = response.coordinators[0] if response.coordinators else response

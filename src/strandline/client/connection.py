@@ -13,7 +13,7 @@ import socket
 from collections import deque
 from collections.abc import Callable
 from functools import partial
-from typing import Any, NamedTuple, Self, TypeVar, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeVar, cast
 
 from strandline.client.failures import BrokerRefused, BrokerUnreachable, ClientError
 from strandline.client.negotiation import (
@@ -31,10 +31,11 @@ from strandline.wire.framing import FrameCutter
 from strandline.wire.header import decode_correlation_id, frame_request, response_body
 from strandline.wire.layout import Message
 from strandline.wire.messages.api_versions import ApiVersionsResponse
-from strandline.wire.messages.produce import ProduceRequest
 from strandline.wire.primitives import Buffer
-from strandline.wire.produce_request import encode_produce_request
-from strandline.wire.versions import SERVED, ApiKey
+from strandline.wire.versions import SPOKEN, ApiKey
+
+if TYPE_CHECKING:
+    from strandline.wire.messages.produce import ProduceRequest
 
 R = TypeVar("R", bound=Message)
 Decoder = Callable[[int, memoryview], Any]
@@ -242,7 +243,7 @@ class Connection(asyncio.BufferedProtocol):
                 return
 
     def _give_up(self, api_key: int, timeout_ms: int) -> None:
-        name = SERVED[api_key].name
+        name = SPOKEN[api_key].name
         self._fail(BrokerUnreachable(f"the broker at {self.address} did not answer {name} within {timeout_ms} ms"))
 
     def _fail(self, failure: ClientError) -> None:
@@ -264,8 +265,11 @@ class Connection(asyncio.BufferedProtocol):
 
 def parts_of(request: Message, version: int) -> list[Buffer]:
     """The bytes of a request; the records of a Produce are not copied."""
-    if isinstance(request, ProduceRequest):
-        return encode_produce_request(version, request)
+    if request.api_key == ApiKey.PRODUCE:
+        # Imported where it is used, because most commands do not produce, and shall start quickly.
+        from strandline.wire.produce_request import encode_produce_request
+
+        return encode_produce_request(version, cast("ProduceRequest", request))
     return [encode(request, version)]
 
 

@@ -89,13 +89,17 @@ class BrokerRefused(ClientError):
         self.what = what
 
     @property
+    def code_name(self) -> str:
+        return ErrorCode(self.error_code).name if self.error_code in set(ErrorCode) else f"error {self.error_code}"
+
+    @property
     def is_retriable(self) -> bool:
         return self.error_code in RETRIABLE
 
 
 class NoTopic(BrokerRefused):
     def __init__(self, topic: str) -> None:
-        said = f"it does not exist; create it with `strandline topic create {topic}`"
+        said = f"it does not exist; `strandline topic list` shows what does, `strandline topic create {topic}` makes it"
         super().__init__(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"topic {topic}", said)
         self.topic = topic
 

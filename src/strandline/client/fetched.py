@@ -9,9 +9,16 @@ from typing import NamedTuple
 from strandline.client.failures import ClientError
 from strandline.model.failures import CorruptData
 from strandline.model.partitions import TopicPartition
-from strandline.records.batch import BASE_OFFSET, NO_TIMESTAMP, BatchHead, split_batches
-from strandline.records.control import read_marker
-from strandline.records.heads import head_of, verified_head_of
+from strandline.records.batch import (
+    BASE_OFFSET,
+    MAGIC_V2,
+    NO_TIMESTAMP,
+    BatchHead,
+    magic_of,
+    read_head,
+    split_batches,
+    verify_batch,
+)
 from strandline.records.record import Headers, read_records
 
 
@@ -107,11 +114,17 @@ class FetchedPartition:
 
     def _head(self, batch: memoryview, *, check_crcs: bool) -> BatchHead:
         try:
+            if magic_of(batch) == MAGIC_V2:
+                return verify_batch(batch) if check_crcs else read_head(batch)
+            from strandline.records.heads import head_of, verified_head_of  # old formats are rare
+
             return verified_head_of(batch) if check_crcs else head_of(batch)
         except CorruptData as error:
             raise self._damaged(BASE_OFFSET.unpack_from(batch)[0], error) from None
 
     def _is_abort(self, batch: memoryview, head: BatchHead) -> bool:
+        from strandline.records.control import read_marker  # and so are aborted transactions
+
         try:
             marker = read_marker(batch)
         except CorruptData as error:

@@ -1,9 +1,9 @@
 """Reading partitions: one fetch under way at each leader, the next one asked for while the caller reads the last.
 
-    fetcher = Fetcher(cluster, positions)
-    while fetcher.positions:
-        for fetched in await fetcher.poll():
-            for record in fetched.read(): ...
+    with Fetcher(cluster, positions) as fetcher:
+        while fetcher.positions:
+            for fetched in await fetcher.poll():
+                for record in fetched.read(): ...
 
 Positions move past everything a fetch brought, seen or not: markers and aborted records too. With `ends` given, a
 partition leaves when it has been read up to its end. Compaction can leave an end that no record reaches: there, a
@@ -15,6 +15,7 @@ from __future__ import annotations
 import asyncio
 from collections import defaultdict
 from collections.abc import Mapping
+from typing import Self
 
 from strandline.client.cluster import FETCHING, Cluster
 from strandline.client.failures import BrokerRefused, ClientError, may_pass
@@ -45,8 +46,15 @@ class Fetcher:
         self._ends = dict(ends or {})
         self._under_way: dict[int, asyncio.Task[list[FetchedPartition]]] = {}
         self._patience: Patience | None = None  # while something goes wrong
+        self._error: ClientError | None = None  # of the last fetch, to be borne before the next
         self._next_look_s = 0.0  # for leaders of partitions that have none
         self.assign(positions)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
 
     def assign(self, positions: Mapping[TopicPartition, int]) -> None:
         """Read these from now on, and nothing else. What is under way is dropped."""
@@ -65,7 +73,13 @@ class Fetcher:
         self._under_way.clear()
 
     async def poll(self, timeout_ms: int | None = None) -> list[FetchedPartition]:
-        """What came first; nothing if nothing comes in time."""
+        """What came first; nothing if nothing comes in time.
+
+        May be cancelled: positions move only together with what is given out.
+        """
+        if self._error is not None:
+            error, self._error = self._error, None
+            await self._bear(error)
         await self._ask()
         if not self._under_way:
             return []
@@ -77,25 +91,31 @@ class Fetcher:
                 fetched += self._under_way.pop(node_id).result()
                 self._patience = None
             except ClientError as error:
-                await self._bear(error)
+                self._error = error
         kept = self._move_on(fetched)
-        await self._ask()
+        if self._error is None:
+            self._start_fetches()
         return kept
 
     async def _ask(self) -> None:
         """Where no fetch is under way and something is wanted."""
-        topics = await self.cluster.topics({partition.topic for partition in self.positions})
+        await self.cluster.topics({partition.topic for partition in self.positions})
+        leaderless = self._start_fetches()
+        if leaderless:
+            await self._look_for_leaders(leaderless)
+
+    def _start_fetches(self) -> list[TopicPartition]:
+        """By the view as it is; gives the partitions that have no leader in it."""
         wanted: defaultdict[int, list[TopicPartition]] = defaultdict(list)
         for partition in self.positions:
-            view = topics[partition.topic].partitions.get(partition.partition)
+            view = self.cluster.view.topics[partition.topic].partitions.get(partition.partition)
             wanted[NO_LEADER if view is None else view.leader_id].append(partition)
         leaderless = wanted.pop(NO_LEADER, [])
         for node_id, partitions in wanted.items():
             if node_id not in self._under_way:
                 request = self._request(partitions)
                 self._under_way[node_id] = asyncio.create_task(self._fetch(node_id, request, dict(self.positions)))
-        if leaderless:
-            await self._look_for_leaders(leaderless)
+        return leaderless
 
     async def _look_for_leaders(self, partitions: list[TopicPartition]) -> None:
         """Now and then; if there is nothing else to read, that is all there is to do."""

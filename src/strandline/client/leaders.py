@@ -20,16 +20,21 @@ Outcomes = dict[TopicPartition, T | ClientError]
 Ask = Callable[[Connection, list[TopicPartition]], Awaitable[Outcomes[T]]]
 
 
-async def ask_leaders(cluster: Cluster, partitions: Collection[TopicPartition], ask: Ask[T]) -> Outcomes[T]:
-    """What each leader answered; errors that may pass are tried again until `default.api.timeout.ms` is over."""
-    patience = Patience(cluster.settings)
+async def ask_leaders(
+    cluster: Cluster, partitions: Collection[TopicPartition], ask: Ask[T], timeout_ms: int | None = None
+) -> Outcomes[T]:
+    """What each leader answered; errors that may pass are tried again until `default.api.timeout.ms` is over.
+
+    A timeout of 0 is for those who want to know how things are, not to wait until they are well.
+    """
+    patience = Patience(cluster.settings, timeout_ms)
     outcomes: Outcomes[T] = {}
     left = list(dict.fromkeys(partitions))
     while True:
         outcomes.update(await _ask_once(cluster, left, ask))
         errors = {each: outcome for each in left if isinstance(outcome := outcomes[each], ClientError)}
         left = [each for each, error in errors.items() if may_pass(error)]
-        if not left:
+        if not left or timeout_ms == 0:
             return outcomes
         for each in left:
             cluster.distrust(each.topic)

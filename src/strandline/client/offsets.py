@@ -1,4 +1,4 @@
-"""Offsets of partitions: the first, the next, that of a time. And records to delete below an offset."""
+"""Offsets of partitions: the first, the next, that of a time."""
 
 from __future__ import annotations
 
@@ -10,12 +10,6 @@ from strandline.client.connection import Connection
 from strandline.client.failures import BrokerRefused
 from strandline.client.leaders import Outcomes, ask_leaders, by_topic, values_of
 from strandline.model.partitions import TopicPartition
-from strandline.wire.messages.delete_records import (
-    DeleteRecordsPartition,
-    DeleteRecordsRequest,
-    DeleteRecordsResponse,
-    DeleteRecordsTopic,
-)
 from strandline.wire.messages.list_offsets import (
     ListOffsetsPartition,
     ListOffsetsRequest,
@@ -32,7 +26,6 @@ CONSUMER = -1
 DEBUGGER = -2  # a replica id by which Kafka shows the log's end, not the high watermark
 READ_UNCOMMITTED = 0
 READ_COMMITTED = 1
-TO_HIGH_WATERMARK = -1
 
 
 class FoundOffset(NamedTuple):
@@ -44,13 +37,21 @@ class FoundOffset(NamedTuple):
 
 
 async def list_offsets(
+    cluster: Cluster, wanted: Mapping[TopicPartition, int], *, isolation_level: int = READ_UNCOMMITTED
+) -> dict[TopicPartition, FoundOffset]:
+    """By a time in milliseconds, or one of LATEST, EARLIEST and MAX_TIMESTAMP; or the first error."""
+    return values_of(await try_list_offsets(cluster, wanted, isolation_level=isolation_level))
+
+
+async def try_list_offsets(
     cluster: Cluster,
     wanted: Mapping[TopicPartition, int],
     *,
     isolation_level: int = READ_UNCOMMITTED,
     replica_id: int = CONSUMER,
-) -> dict[TopicPartition, FoundOffset]:
-    """By a time in milliseconds, or one of LATEST, EARLIEST and MAX_TIMESTAMP."""
+    timeout_ms: int | None = None,
+) -> Outcomes[FoundOffset]:
+    """The same, with an outcome for each partition."""
 
     async def ask(connection: Connection, partitions: list[TopicPartition]) -> Outcomes[FoundOffset]:
         topics = [
@@ -73,7 +74,7 @@ async def list_offsets(
                 )
         return outcomes
 
-    return values_of(await ask_leaders(cluster, wanted, ask))
+    return await ask_leaders(cluster, wanted, ask, timeout_ms)
 
 
 async def offsets_at(
@@ -84,29 +85,3 @@ async def offsets_at(
     young = [partition for partition, each in found.items() if each.offset == NONE_FOUND]
     ends = await list_offsets(cluster, dict.fromkeys(young, LATEST), isolation_level=isolation_level) if young else {}
     return {partition: ends.get(partition, each).offset for partition, each in found.items()}
-
-
-async def delete_records(cluster: Cluster, before: Mapping[TopicPartition, int]) -> dict[TopicPartition, int]:
-    """Gives the offsets at which the partitions begin now. TO_HIGH_WATERMARK deletes all there is."""
-
-    async def ask(connection: Connection, partitions: list[TopicPartition]) -> Outcomes[int]:
-        topics = [
-            DeleteRecordsTopic(
-                name, [DeleteRecordsPartition(index, before[TopicPartition(name, index)]) for index in indexes]
-            )
-            for name, indexes in by_topic(partitions).items()
-        ]
-        request = DeleteRecordsRequest(topics, connection.settings.request_timeout_ms)
-        response = await connection.ask(request, DeleteRecordsResponse)
-        outcomes: Outcomes[int] = {}
-        for topic in response.topics:
-            for each in topic.partitions:
-                partition = TopicPartition(topic.name, each.partition_index)
-                outcomes[partition] = (
-                    BrokerRefused(each.error_code, f"deleting records of {partition}")
-                    if each.error_code
-                    else each.low_watermark
-                )
-        return outcomes
-
-    return values_of(await ask_leaders(cluster, before, ask))

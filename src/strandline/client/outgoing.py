@@ -89,19 +89,17 @@ class OutgoingBatch:
             self.base_offset.exception()  # whoever sent it may not wait for it
 
 
-class Delivery:
-    """Of one record: `await` it to learn its place, or why it has none."""
+class Delivery(NamedTuple):
+    """Of one record, which is delivered or fails together with its batch."""
 
-    __slots__ = ("_batch", "_number")
-
-    def __init__(self, batch: OutgoingBatch, number: int) -> None:
-        self._batch = batch
-        self._number = number
+    batch: OutgoingBatch
+    number: int
 
     async def place(self) -> Place:
-        base_offset = await asyncio.shield(self._batch.base_offset)
-        offset = NO_OFFSET if base_offset == NO_OFFSET else base_offset + self._number
-        return Place(self._batch.partition, offset)
+        """Where it went, or why it did not."""
+        base_offset = await asyncio.shield(self.batch.base_offset)
+        offset = NO_OFFSET if base_offset == NO_OFFSET else base_offset + self.number
+        return Place(self.batch.partition, offset)
 
 
 class PartitionQueue:

@@ -4,10 +4,10 @@
         delivery = await producer.send("orders", b"value", key=b"k")
         place = await delivery.place()
 
-`send` returns as soon as the record is in a batch; it waits only where `buffer.memory` is used up. A batch leaves when
-it is full, has waited for `linger.ms`, or somebody waits for all of them (`flush`). It is sent again after errors that
-may pass, until `delivery.timeout.ms` is over. An idempotent producer that had to give up a batch takes a new identity,
-for the sequence of its old one has a hole now.
+`send` returns as soon as the record is in a batch; it waits only where `buffer.memory` is used up, or its partition
+cannot follow. A batch leaves when it is full, has waited for `linger.ms`, or somebody waits for all of them (`flush`).
+It is sent again after errors that may pass, until `delivery.timeout.ms` is over. An idempotent producer that had to
+give up a batch takes a new identity, for the sequence of its old one has a hole now.
 """
 
 from __future__ import annotations
@@ -32,6 +32,8 @@ from strandline.wire.messages.init_producer_id import InitProducerIdRequest, Ini
 from strandline.wire.versions import ApiKey
 
 ALL_IN_SYNC = -1
+# More than these behind the one under way only make records wait longer.
+WAITING_BATCHES_MAX = 4
 # Sent before, and the answer was lost: it is there.
 ALREADY_THERE = ErrorCode.DUPLICATE_SEQUENCE_NUMBER
 
@@ -77,16 +79,15 @@ class Producer:
             raise ClientError(
                 f"a record of {size_bytes} bytes is larger than max.request.size={self.settings.max_request_size}"
             )
-        index = self._choose(await self._topic(topic), key, partition, size_bytes)
-        while self._buffered_bytes > self.settings.buffer_memory:
+        view = self.cluster.known_topic(topic) or await self._topic(topic)
+        queue = self._queue(TopicPartition(topic, self._choose(view, key, partition, size_bytes)))
+        while self._buffered_bytes > self.settings.buffer_memory or len(queue.waiting) > WAITING_BATCHES_MAX:
             await self._wait_for_progress()
-        now_ms = time.time_ns() // 1_000_000
-        queue = self._queue(TopicPartition(topic, index))
-        batch = queue.batch_for(
-            size_bytes, self.settings.batch_size, self._loop.time(), now_ms if timestamp_ms is None else timestamp_ms
-        )
+        if timestamp_ms is None:
+            timestamp_ms = time.time_ns() // 1_000_000
+        batch = queue.batch_for(size_bytes, self.settings.batch_size, self._loop.time(), timestamp_ms)
         before = batch.size_bytes if batch.record_count else 0
-        number = batch.append(now_ms if timestamp_ms is None else timestamp_ms, key, value, headers)
+        number = batch.append(timestamp_ms, key, value, headers)
         self._buffered_bytes += batch.size_bytes - before
         self.record_count += 1
         if number == 0:

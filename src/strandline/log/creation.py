@@ -33,7 +33,12 @@ class LogCreation:
     """Folders to make. `run` touches nothing else, so several may run at a time, in one directory too."""
 
     def __init__(
-        self, filesystem: FileSystem, path: str, wanted: Sequence[tuple[NewPartition, LogSettings]], now_ms: int
+        self,
+        filesystem: FileSystem,
+        path: str,
+        wanted: Sequence[tuple[NewPartition, LogSettings]],
+        now_ms: int,
+        producer_id_expiration_ms: int,
     ) -> None:
         """Use `LogDirectory.begin_create`."""
         self.path = path
@@ -43,6 +48,7 @@ class LogCreation:
         self._filesystem = filesystem
         self._wanted = wanted
         self._now_ms = now_ms
+        self._producer_id_expiration_ms = producer_id_expiration_ms
         self._identities: list[tuple[str, str]] = []  # as they are written aside, and their places
 
     def run(self) -> None:
@@ -55,7 +61,15 @@ class LogCreation:
 
     def _make(self, new: NewPartition, settings: LogSettings) -> Log:
         folder = f"{self.path}/{new.partition}"
-        log = open_log(self._filesystem, folder, new.partition, settings, now_ms=self._now_ms, is_clean=True)
+        log = open_log(
+            self._filesystem,
+            folder,
+            new.partition,
+            settings,
+            now_ms=self._now_ms,
+            is_clean=True,
+            producer_id_expiration_ms=self._producer_id_expiration_ms,
+        )
         if new.leader_epoch is not None:
             log.begin_with_epoch(new.leader_epoch)
         if new.topic_id is not None:

@@ -304,20 +304,23 @@ class Log(LogWriter):
         self.check_usable()
         with self._fence:
             self._make_final(durable=False)
-        if self._has_new_names or self._unflushed_paths or self.recovery_point < self.log_end_offset:
-            return self.begin_flush()
-        return None
+        return self.begin_flush() if self._has_unflushed() else None
 
     def close(self, now_ms: int) -> None:
         """A clean stop: producer state saved, everything synced, indexes trimmed. Without it, recovery runs."""
         self.check_usable()
         with self._fence:
             self._make_final(durable=True)
-            if self._has_new_names or self.recovery_point < self.log_end_offset:
+            if self._has_unflushed():
                 self.flush(now_ms)
             for segment in self.segments.all():
                 segment.close()
         self.is_closed = True
+
+    def _has_unflushed(self) -> bool:
+        """A log that never had a record loses nothing by losing its files: it would be begun again just so."""
+        has_names = bool(self._has_new_names or self._unflushed_paths)
+        return self.log_end_offset > 0 and (has_names or self.recovery_point < self.log_end_offset)
 
     def _make_final(self, *, durable: bool) -> None:
         snapshot = self.snapshots.take(self.producers, durable=durable)

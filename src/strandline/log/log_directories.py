@@ -92,6 +92,13 @@ class LogDirectories:
         directory = next(each for each in self.directories if each.path == creation.path)
         return directory.end_create(creation)
 
+    def remember_producers_for(self, expiration_ms: int) -> None:
+        """Every log, and those to come."""
+        for directory in self.directories:
+            directory.producer_id_expiration_ms = expiration_ms
+            for log in directory.logs.values():
+                log.producer_id_expiration_ms = expiration_ms
+
     def close(self, *, now_ms: int) -> None:
         """Each on its own: a directory that fails on the way out must not cost the others their clean stop."""
         for directory in self.directories:

@@ -198,7 +198,7 @@ class LogDirectory:
             check(new.partition.partition >= 0, f"partitions are not negative: {new.partition}")
             check(new.partition not in self.logs, f"{new.partition} is in {self.path} already")
         with_settings = [(new, self.settings_of(new.partition.topic)) for new in wanted]
-        return LogCreation(self.filesystem, self.path, with_settings, now_ms)
+        return LogCreation(self.filesystem, self.path, with_settings, now_ms, self.producer_id_expiration_ms)
 
     def end_create(self, creation: LogCreation) -> list[Log]:
         """`creation.run()` has returned: from now on the logs are ours."""

@@ -45,7 +45,8 @@ def text_of(value: Any) -> str:
         case tuple() if not hasattr(value, "_fields"):
             return "[" + " ".join(text_of(item) for item in value) + "]"
         case _:
-            return str(value)
+            text = str(value)  # may hold what a client sent, such as the name of a topic
+            return text if text.isprintable() else repr(text)
 
 
 def text_of_bytes(data: bytes) -> str:

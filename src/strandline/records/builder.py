@@ -27,9 +27,11 @@ from strandline.records.batch import (
 )
 from strandline.records.compression import Codec, compress
 from strandline.records.record import Headers, Record
-from strandline.records.varint import append_varint
+from strandline.records.varint import encode_varint
 
 INT_MAX = 2**31 - 1
+ATTRIBUTES = b"\0"  # of a record, unused
+NULL = b"\1"  # the varint of -1, a length
 
 
 def build_batch(
@@ -150,22 +152,20 @@ def encode_record(
 ) -> None:
     """Append one record in the form that `records.walk` describes."""
     check(0 <= offset_delta <= INT_MAX, f"offset delta {offset_delta}")
-    body = bytearray(1)
-    append_varint(body, timestamp_delta)
-    append_varint(body, offset_delta)
-    _append_bytes(body, key)
-    _append_bytes(body, value)
-    append_varint(body, len(headers))
+    parts: list[Buffer] = [ATTRIBUTES, encode_varint(timestamp_delta), encode_varint(offset_delta)]
+    _add_bytes(parts, key)
+    _add_bytes(parts, value)
+    parts.append(encode_varint(len(headers)))
     for header_key, header_value in headers:
-        _append_bytes(body, header_key.encode("utf-8", "surrogateescape"))
-        _append_bytes(body, header_value)
-    append_varint(target, len(body))
+        _add_bytes(parts, header_key.encode("utf-8", "surrogateescape"))
+        _add_bytes(parts, header_value)
+    body = b"".join(parts)
+    target += encode_varint(len(body))
     target += body
 
 
-def _append_bytes(target: bytearray, data: Buffer | None) -> None:
+def _add_bytes(parts: list[Buffer], data: Buffer | None) -> None:
     if data is None:
-        target.append(1)  # the varint of -1
+        parts.append(NULL)
     else:
-        append_varint(target, len(data))
-        target += data
+        parts += (encode_varint(len(data)), data)

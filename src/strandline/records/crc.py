@@ -6,8 +6,6 @@ so the compiled module has a quicker one for processors with AVX-512, 57 GB/s. A
 
 from __future__ import annotations
 
-import crc32c as library
-
 try:
     from strandline.records import _native
 except ImportError:  # installed where there was no C compiler
@@ -15,5 +13,8 @@ except ImportError:  # installed where there was no C compiler
 
 IS_FAST = _native is not None and _native.HAS_FAST_CRC32C
 
-library_crc32c = library.crc32c
-crc32c = _native.crc32c if IS_FAST else library_crc32c
+if IS_FAST:
+    crc32c = _native.crc32c
+else:
+    # Not above: it looks up its own version, which takes longer than all else in `records`.
+    from crc32c import crc32c as crc32c

@@ -7,6 +7,8 @@ here, where Kafka drops them. A longer encoding than needed, such as 80 00 for 0
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from strandline.model.failures import CorruptData, check
 from strandline.records.batch import Buffer
 
@@ -16,6 +18,7 @@ LONG_MIN = -(2**63)
 LONG_MAX = 2**63 - 1
 
 
+@lru_cache(maxsize=2**14)  # lengths and deltas come again and again
 def encode_varint(value: int) -> bytes:
     target = bytearray()
     append_varint(target, value)

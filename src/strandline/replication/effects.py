@@ -37,7 +37,8 @@ class AlterIsr(NamedTuple):
 
 
 class ReadPartitionState(NamedTuple):
-    """Read the partition's state in the store and tell the leader, however long that takes."""
+    """Read the partition's state in the store and tell the leader (`PartitionStateRead`), however often that has to be
+    tried, and with a pause in between."""
 
     leader_epoch: int
 

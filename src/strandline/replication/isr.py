@@ -137,10 +137,6 @@ class InSyncReplicas:
         """Whether it has everything that was ever acknowledged."""
         return progress.log_end_offset >= self.high_watermark and progress.log_end_offset >= self.epoch_start_offset
 
-    def _is_about_to_join(self, progress: FollowerProgress, now_ms: int) -> bool:
-        lag_max_ms = self._settings.replica_lag_time_max_ms
-        return progress.is_caught_up(self.log_end_offset, now_ms, lag_max_ms) and self._is_eligible(progress)
-
     def _is_eligible(self, progress: FollowerProgress) -> bool:
         """Alive, not about to stop, and in the same life as when it fetched (KAFKA-14140, KIP-903)."""
         broker_epoch = self._live_brokers.get(progress.replica_id)

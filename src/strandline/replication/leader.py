@@ -102,7 +102,11 @@ class Leader(InSyncReplicas):
         if offset <= self.high_watermark:
             return None
         for progress in self._outside:
-            if progress.log_end_offset < offset and self._is_about_to_join(progress, now_ms):
+            if (
+                progress.log_end_offset < offset
+                and now_ms - progress.last_caught_up_ms <= self._settings.replica_lag_time_max_ms
+                and self._is_eligible(progress)
+            ):
                 offset = progress.log_end_offset
         if offset <= self.high_watermark:
             return None

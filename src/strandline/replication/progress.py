@@ -59,6 +59,3 @@ class FollowerProgress:
         if self.log_end_offset == UNKNOWN_OFFSET:
             return f"{self.replica_id} has not fetched in this epoch{since}"
         return f"{self.replica_id} ends at {self.log_end_offset} of {leader_end_offset}{since}"
-
-    def __str__(self) -> str:
-        return f"{self.replica_id}: log end {self.log_end_offset}, caught up at {self.last_caught_up_ms}"

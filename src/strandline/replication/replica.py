@@ -6,7 +6,9 @@ with each leader epoch, also where the same broker goes on leading: what followe
 cut since.
 
 The controller's word may be lost, repeated and late. An older leader epoch or partition epoch than we have seen is
-ignored; the same again changes nothing.
+ignored; the same again changes nothing. One thing is asked of it: a leader that was restarted leads again in a new
+epoch only. In the old one it may have changed the ISR after the controller last saw it, and would now trust a smaller
+one.
 """
 
 from __future__ import annotations

@@ -1,12 +1,12 @@
 """Throttled replication: a reassignment, or a replica that catches up, takes no more than it is given (SPEC R11).
 
-Two lists of each topic name the replicas that are throttled where they lead and where they follow, as
-`partition:broker` pairs or `*` (`leader.replication.throttled.replicas`, `follower.replication.throttled.replicas`).
-Each broker has a rate for either side (`….replication.throttled.rate`). Only a replica that is not in sync is ever
-held back, or the throttle itself would shrink ISRs; but all that a listed replica moves is counted.
+Two lists of each topic name the replicas that are throttled where they lead and where they follow, as pairs of
+partition and broker, `0:101`, or as `*` (`leader.replication.throttled.replicas`, and the same for `follower`). Each
+broker has a rate for either side (`leader.replication.throttled.rate`). Only a replica that is not in sync is ever held
+back, or the throttle itself would shrink ISRs; but all that a listed replica moves is counted.
 
-The rate is measured over some whole windows and the one that has begun, as Kafka's is: the bytes of all that are
-kept, by the time since the oldest began, which counts as one window at least.
+The rate is measured over some whole windows and the one that has begun, as Kafka's is: the bytes of all that are kept,
+by the time since the oldest began, which counts as one window at least.
 """
 
 from __future__ import annotations

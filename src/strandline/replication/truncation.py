@@ -36,14 +36,15 @@ def diverging_epoch(log: LogView, *, last_fetched_epoch: int, fetch_offset: int)
     """As leader: where the logs part, if the follower's, which ends at `fetch_offset`, is not a beginning of ours."""
     if last_fetched_epoch == NO_EPOCH:
         return None
-    end = EpochEnd(*log.epochs.end_offset_for(last_fetched_epoch, log.log_end_offset))
+    log_start_offset, log_end_offset = log.log_start_offset, log.log_end_offset
+    if last_fetched_epoch == log.epochs.latest_epoch and log_start_offset <= fetch_offset <= log_end_offset:
+        return None  # as nearly always
+    end = EpochEnd(*log.epochs.end_offset_for(last_fetched_epoch, log_end_offset))
     if end.is_undefined:
         raise Refused(ErrorCode.OFFSET_OUT_OF_RANGE, f"it is not known where epoch {last_fetched_epoch} ended")
     # Below the log start there is nothing left to agree on, whatever the epochs say.
-    if fetch_offset < log.log_start_offset:
-        raise Refused(
-            ErrorCode.OFFSET_OUT_OF_RANGE, f"offset {fetch_offset} is below the log start {log.log_start_offset}"
-        )
+    if fetch_offset < log_start_offset:
+        raise Refused(ErrorCode.OFFSET_OUT_OF_RANGE, f"offset {fetch_offset} is below the log start {log_start_offset}")
     return end if end.epoch < last_fetched_epoch or end.end_offset < fetch_offset else None
 
 

@@ -62,6 +62,7 @@ class LogCleaner:
         return self._configuration.of_broker(CleanerSettings)
 
     def start(self) -> None:
+        self._configuration.when_changed(self._wait)  # for a backoff that is another now
         self._wait()
 
     def stop(self) -> None:

@@ -1,0 +1,29 @@
+"""What became of each of several things asked for, as part of their rows; and the dry run that comes before."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import click
+
+from strandline.cli.output import EXIT_FAULT
+from strandline.client.failures import BrokerRefused
+
+execute_option = click.option("--execute", is_flag=True, help="Do it. Without this, only show what would be done.")
+
+
+def outcome(refusal: BrokerRefused | None, done: str) -> dict[str, Any]:
+    """`status` for people, `error` for programs: Kafka's name of the error, or null."""
+    if refusal is None:
+        return {"status": done, "error": None}
+    return {"status": str(refusal).removeprefix(f"{refusal.what}: "), "error": refusal.code_name}
+
+
+def exit_if_refused(rows: Iterable[Mapping[str, Any]]) -> None:
+    if any(row["error"] for row in rows):
+        click.get_current_context().exit(EXIT_FAULT)
+
+
+def say_dry_run(what: str) -> None:
+    click.echo(f"Nothing was {what}: this is what would be. Add --execute to do it.", err=True)

@@ -1,0 +1,42 @@
+"""Runs what a command does against a cluster, to its end or until it is interrupted."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+from collections.abc import Awaitable, Callable
+from typing import TypeVar
+
+from strandline.client.cluster import Cluster
+from strandline.client.settings import ClientSettings
+
+T = TypeVar("T")
+Work = Callable[[Cluster], Awaitable[T]]
+
+
+def run(settings: ClientSettings, work: Work[T]) -> T:
+    async def perform() -> T:
+        async with Cluster(settings) as cluster:
+            return await work(cluster)
+
+    return asyncio.run(perform())
+
+
+def run_until_interrupted(settings: ClientSettings, work: Work[T]) -> T | None:
+    """Ctrl-C and SIGTERM are how such a command is meant to end: it cleans up, and nothing is wrong."""
+
+    async def perform() -> T | None:
+        task = asyncio.ensure_future(_perform_with_cluster())
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGINT, signal.SIGTERM):
+            loop.add_signal_handler(number, task.cancel)
+        try:
+            return await task
+        except asyncio.CancelledError:
+            return None
+
+    async def _perform_with_cluster() -> T:
+        async with Cluster(settings) as cluster:
+            return await work(cluster)
+
+    return asyncio.run(perform())

@@ -1,0 +1,3 @@
+"""The controller, pure: what happens in a cluster comes in, what to write and whom to tell goes out. Start with
+`controller`.
+"""
