@@ -97,11 +97,12 @@ def leadership_read(draft: Draft, name: TopicPartition, found: Leadership | None
         leadership_committed(draft, name, change)  # it was written, only the answer was lost (KAFKA-14144)
         return
     partition.under_way = None
-    if found is not None and found.controller_epoch > draft.cluster.controller_epoch:
+    if found is None:
+        draft.read_topic(name.topic)  # somebody may have taken it away; if it is there, we go on from it
+        return
+    if found.controller_epoch > draft.cluster.controller_epoch:
         draft.resign(f"controller epoch {found.controller_epoch} has written partition {name}")
-    elif found is None and partition.leadership is not None:
-        return  # its topic is going by another's hand, and we will see that
-    elif found is not None and found != partition.leadership:
+    elif found != partition.leadership:
         if partition.leadership is None:
             take_as_made(partition)
         adopt(draft, partition, found)
