@@ -9,7 +9,7 @@ import sys
 from collections.abc import Callable, Sequence
 from statistics import median
 
-from benchmarks import appending, compacting, finding, opening, records, recovering, serving, shaping
+from benchmarks import appending, compacting, crowd, finding, opening, records, recovering, serving, shaping
 from benchmarks.measure import Row
 from benchmarks.scratch import Run, file_system_of, scratch_folder
 from benchmarks.table import as_json, print_table
@@ -21,6 +21,7 @@ BENCHMARKS: dict[str, Callable[[Run], list[Row]]] = {
     "fetch-1m": serving.fetch_1m,
     "fetch-64k": serving.fetch_64k,
     "latency": serving.latency,
+    "half-open": crowd.half_open,
     "start": serving.starting,
     "librdkafka": serving.librdkafka,
     "append-16k": appending.append_16k,

@@ -89,8 +89,8 @@ class HousekeepingScene:
 
 def write(partition: Partition, now_ms: int, *pairs: tuple[str, str], producer_id: int = -1) -> Appended:
     records = [Record(index, now_ms, key.encode(), value.encode()) for index, (key, value) in enumerate(pairs)]
-    identity = {"producer_id": producer_id, "producer_epoch": 0, "base_sequence": 0} if producer_id >= 0 else {}
-    (outcome,) = partition.append([build_batch(records, **identity)], now_ms)  # type: ignore[arg-type]
+    identity: dict[str, Any] = {"producer_id": producer_id, "producer_epoch": 0, "base_sequence": 0}
+    (outcome,) = partition.append([build_batch(records, **(identity if producer_id >= 0 else {}))], now_ms)
     assert isinstance(outcome, Appended), outcome
     return outcome
 

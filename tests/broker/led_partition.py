@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TypeVar
 from uuid import UUID
 
-from tests.broker.still_host import StillHost
+from tests.broker.manual_host import ManualHost
 
 from strandline.broker.cluster_image import CONSUMER_OFFSETS, ClusterImage, PartitionImage, TopicImage
 from strandline.broker.configuration import Configuration
@@ -28,6 +28,7 @@ from strandline.simulation.disk import SimulatedDisk
 R = TypeVar("R", bound=Reply)
 
 BROKER_ID = 1
+NOW_MS = 1_700_000_000_000
 NAME = TopicPartition(CONSUMER_OFFSETS, 0)
 ORDERS = TopicPartition("orders", 0)
 ALONE = PartitionImage(BROKER_ID, 0, (BROKER_ID,), (BROKER_ID,))
@@ -45,7 +46,7 @@ class LaggingPartition(Partition):
 
 class LedPartition:
     def __init__(self, partition_class: type[Partition] = Partition, **properties: str) -> None:
-        self.host = StillHost()
+        self.host = ManualHost(NOW_MS)
         self.image = ClusterImage("cluster")
         self.configuration = Configuration({name.replace("_", "."): value for name, value in properties.items()})
         self.disk = SimulatedDisk()

@@ -24,6 +24,7 @@ class ManualTimer:
 class ManualHost:
     def __init__(self, now_ms: int) -> None:
         self.time_ms = float(now_ms)
+        self.clock_leap_ms = 0  # by which somebody has set the clock on the wall
         self.turns = 0  # of the event loop, in which something was done
         self._numbers = count()
         self._soon: deque[Callable[[], object]] = deque()
@@ -31,7 +32,7 @@ class ManualHost:
         self._threads: deque[tuple[Callable[[], Any], Callable[[Future[Any]], object]]] = deque()
 
     def now_ms(self) -> int:
-        return int(self.time_ms)
+        return int(self.time_ms) + self.clock_leap_ms
 
     def call_soon(self, callback: Callable[[], object]) -> None:
         self._soon.append(callback)
@@ -50,6 +51,10 @@ class ManualHost:
     @property
     def waiting_threads(self) -> int:
         return len(self._threads)
+
+    @property
+    def set_timers(self) -> int:
+        return sum(timer.callback is not None for _, _, timer in self._later)
 
     def turn(self) -> None:
         """One turn of the event loop."""

@@ -60,6 +60,15 @@ class RunningBroker:
         self._loop.call_soon_threadsafe(lambda: done.set_result(function()))
         return done.result(WAIT_S)
 
+    def wait_until(self, holds: Callable[[], bool]) -> None:
+        """Asked between the turns of the event loop."""
+
+        async def ask() -> None:
+            while not holds():
+                await asyncio.sleep(0.001)
+
+        asyncio.run_coroutine_threadsafe(ask(), self._loop).result(WAIT_S)
+
     async def _run(self) -> None:
         self.broker = Broker(self._properties)
         try:

@@ -91,7 +91,7 @@ def test_nobody_is_told_what_is_not_committed() -> None:
 def replicate(led: LedPartition) -> None:
     assert isinstance(led.partition, LaggingPartition)
     led.partition.replicate()
-    led.host.turn()
+    led.host.run_events()
 
 
 def test_answers_leave_in_order() -> None:
@@ -132,7 +132,20 @@ def test_a_disk_that_fails() -> None:
     led.commit(1)
     led.disk.fail_next("append", path_contains=".log")
     assert errors_of(led.commit(7)) == [ErrorCode.NOT_COORDINATOR]
+    assert led.fetch()[0].error_code is ErrorCode.NOT_COORDINATOR
+    led.host.run_events()
     assert errors_of(led.commit(8)) == [ErrorCode.NOT_COORDINATOR]
+    assert led.host.set_timers == 0  # it does not try for ever
+
+
+def test_a_disk_that_fails_while_replicas_are_waited_for() -> None:
+    led = LedPartition(LaggingPartition)
+    led.lead()
+    committed = led.commit(7)
+    led.log.failed(OSError("gone"))
+    led.partition.has_failed()
+    led.host.run_events()
+    assert errors_of(committed) == [ErrorCode.NOT_COORDINATOR]
 
 
 def test_a_commit_larger_than_the_log_takes() -> None:
@@ -180,10 +193,10 @@ def test_sessions_go_by_time_that_passes_not_by_the_clock_on_the_wall(leap_ms: i
     """KAFKA-8803: a clock that is set back must not keep the dead alive, nor one set forward kill the living."""
     led = led_partition()
     joined = member_of(led)
-    led.host.wall_clock_ms += leap_ms
+    led.host.clock_leap_ms += leap_ms
     led.host.pass_time(SESSION_MS // 2)
     assert beat(led, joined) is ErrorCode.NONE
-    led.host.wall_clock_ms -= leap_ms
+    led.host.clock_leap_ms -= leap_ms
     led.host.pass_time(SESSION_MS)
     assert beat(led, joined) is ErrorCode.UNKNOWN_MEMBER_ID
 

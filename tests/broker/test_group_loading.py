@@ -174,8 +174,11 @@ def test_one_partition_after_another() -> None:
     led.write(offset_batch(3))
     led.lead()
     led.lead(leader_epoch=1)
-    assert led.host.work()  # of the first, which is cancelled
-    assert led.coordinator.is_loading
-    assert led.host.work()
-    assert not led.host.work()
+    for _ in ("the first, which is cancelled", "the second"):
+        led.host.run_events()
+        assert led.host.waiting_threads == 1
+        assert led.coordinator.is_loading
+        led.host.run_one_thread()
+    led.host.run_events()
+    assert led.host.waiting_threads == 0
     assert not led.coordinator.is_loading

@@ -10,7 +10,9 @@ from strandline.model.settings import BadSetting
 
 def test_every_limit_is_finite_unless_asked_otherwise() -> None:
     settings = NetworkSettings()
-    assert (settings.max_connections, settings.max_connections_per_ip) == (2_000, 200)
+    assert (settings.max_connections, settings.max_connections_per_ip) == (10_000, 5_000)
+    assert settings.max_connection_creation_rate == 1_000
+    assert settings.socket_listen_backlog_size == 1_024
     assert settings.queued_max_request_bytes > 0
     assert settings.socket_request_max_bytes == 104_857_600
     assert settings.connections_max_idle_ms == 600_000

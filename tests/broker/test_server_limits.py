@@ -47,6 +47,16 @@ class TestConnections:
                     peers.enter_context(KafkaPeer((host, port))).echo(number)
                 assert peers.enter_context(KafkaPeer((host, port))).is_closed_by_broker()
 
+    def test_those_beyond_the_rate_wait_and_then_are_served(self) -> None:
+        """KIP-612: a storm of connections costs a part of the time, not all of it."""
+        with RunningServer(NetworkSettings(max_connection_creation_rate=50)) as running, ExitStack() as storm:
+            peers = [storm.enter_context(KafkaPeer(running.address)) for _ in range(60)]
+            for number, peer in enumerate(peers):
+                peer.echo(number)
+            counters = running.server.counters
+            assert running.call(lambda: (counters.accepted, counters.refused)) == (60, 0)
+            assert running.call(lambda: counters.accepting_delayed) > 0
+
     def test_no_descriptor_is_kept_of_those_who_came_and_went(self) -> None:
         with RunningServer(NetworkSettings(max_connections=20)) as running:
             with KafkaPeer(running.address) as peer:
@@ -119,6 +129,21 @@ class TestTime:
                 running.call(running.server.close_stalled)
             peer.send(behind[9:])
             assert [peer.response(), peer.response()] == [(1, b""), (2, b"behind")]
+
+    def test_who_sends_on_amid_a_long_poll_and_then_hangs_up(self) -> None:
+        """What it sent hides its end from whoever does not read. A long poll may last for weeks."""
+        with RunningServer() as running:
+            with KafkaPeer(running.address) as peer:
+                peer.send(framed_request(ApiKey.LIST_GROUPS, 2))
+                running.wait_until(lambda: bool(running.parked))
+                peer.send(echo_request(2))
+                running.wait_until(lambda: not any(channel._is_reading for channel in running.server._channels))
+                running.call(running.server.close_stalled)
+                assert running.call(lambda: running.server.connection_count) == 1
+            running.wait_until(lambda: all(channel.has_hung_up() for channel in running.server._channels))
+            running.call(running.server.close_stalled)
+            assert running.call(lambda: running.server.connection_count) == 0
+            assert running.parked[0].connection.is_closed
 
     def test_half_a_frame_then_silence(self) -> None:
         with RunningServer(NetworkSettings(socket_request_stalled_ms=30_000)) as running, ExitStack() as peers:

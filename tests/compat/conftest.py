@@ -18,6 +18,28 @@ def broker() -> Iterator[Broker]:
         yield broker
 
 
+GROUP_SETTINGS = {
+    "num.partitions": 6,
+    # Members of KIP-848 hear of changes with their heartbeats: every five seconds would be long for a test.
+    "group.consumer.min.heartbeat.interval.ms": 50,
+    "group.consumer.heartbeat.interval.ms": 50,
+}
+
+
+@pytest.fixture(scope="session")
+def group_broker() -> Iterator[Broker]:
+    """Its topics have six partitions, to be shared."""
+    with Broker(GROUP_SETTINGS, process=True) as broker:
+        yield broker
+
+
+@pytest.fixture
+def mortal_broker() -> Iterator[Broker]:
+    """The same, for a test that ends its process."""
+    with Broker(GROUP_SETTINGS, process=True) as broker:
+        yield broker
+
+
 @pytest.fixture
 def bootstrap(broker: Broker) -> str:
     return broker.bootstrap

@@ -236,6 +236,17 @@ def test_cooperative_members_rebalance_twice_while_they_go_on() -> None:
     assert follower.generation == 2
 
 
+def test_a_protocol_named_twice_is_known_once() -> None:
+    """Or a member alone in its group would know it twice as often as there are members, and have none to vote for."""
+    shell = quick()
+    twice = (JoinProtocol(name="range"), JoinProtocol(name="range", metadata=b"again"))
+    ticket = shell.wait(replace(JOIN, protocols=twice))
+    shell.pass_time(0)
+    assert shell.answer(ticket, JoinGroupReply).protocol == "range"
+    other = replace(JOIN, unique_id="2", protocols=(JoinProtocol(name="sticky"),))
+    assert shell.ask(other, JoinGroupReply).error_code is ErrorCode.INCONSISTENT_GROUP_PROTOCOL
+
+
 def test_the_range_assignor_is_asked_for_by_most() -> None:
     shell = Shell()
     shell.set_topics(orders=3, payments=3)

@@ -89,6 +89,21 @@ def test_segments_that_retention_took_meanwhile_stay_gone() -> None:
     assert (scene.names(*UNFINISHED), list(scene.batches())) == ([], before)
 
 
+def test_between_two_segments_that_are_put_in_place_the_rest_may_go() -> None:
+    """What is in place stays; the rest comes to nothing, and the whole is cleaned again."""
+    scene = two_segments()
+    compaction = planned(scene)
+    compaction.run()
+    assert len(compaction.replacements) > 1
+    assert compaction.finish_next(scene.log, now_ms=NOW)
+    in_place = scene.log.segments.first
+    scene.log.truncate_to(scene.log.segments.all()[1].base_offset, now_ms=NOW)
+    assert not compaction.finish_next(scene.log, now_ms=NOW)
+    assert compaction.next_dirty_offset is None
+    assert scene.names(".cleaned", ".swap") == []
+    assert scene.log.segments.first is in_place
+
+
 def test_a_file_that_goes_while_it_runs_ends_it() -> None:
     scene = two_segments()
     compaction = planned(scene)

@@ -133,6 +133,49 @@ def test_create_append_checkpoint_stop_and_start() -> None:
     assert count.steps > 100
 
 
+def test_a_stop_whose_flushes_are_done_in_threads() -> None:
+    """`begin_close`, `run`, `end_flush`, and then a `close` that has nothing left to sync but its own files."""
+
+    def run(disk: SimulatedDisk, oracle: DirectoryOracle) -> None:
+        directory = open_directory(disk)
+        for partition in (ORDERS, VIEWS):
+            oracle.append(oracle.create(directory, partition, FIRST_ID), *STEPS[:8])
+        works = [(log, log.begin_close()) for log in directory.logs.values()]
+        for log, work in works:
+            assert work is not None
+            work.run()
+            log.end_flush(work, NOW_MS)
+            oracle.promise_all(log.partition)
+        assert [log.begin_close() for log in directory.logs.values()] == [None, None]
+        oracle.close(directory)
+        assert open_directory(disk).was_clean
+
+    run_with_power_loss_at_every_step(
+        run, lambda disk, oracle: oracle.verify(disk), make_oracle=DirectoryOracle, seeds=2
+    )
+
+
+def test_a_checkpoint_that_waits_while_a_log_is_truncated() -> None:
+    """KAFKA-10101 with a second thread: what it notes before the truncation is never written after it."""
+
+    def run(disk: SimulatedDisk, oracle: DirectoryOracle) -> None:
+        directory = open_directory(disk)
+        log = oracle.create(directory, ORDERS, FIRST_ID)
+        oracle.append(log, *STEPS[:9])
+        oracle.flush(log)
+        work = directory.begin_recovery_points()
+        assert work is not None
+        promised = log.log_end_offset
+        oracle.truncate(log, 3)
+        work.run()
+        oracle.append(log, *[Step(plain(300 + number), 4) for number in range(12)])
+        assert log.log_end_offset > promised, "what was promised is there again, and not on the disk"
+
+    run_with_power_loss_at_every_step(
+        run, lambda disk, oracle: oracle.verify(disk), make_oracle=DirectoryOracle, seeds=2
+    )
+
+
 def test_truncation_below_what_the_checkpoint_promises() -> None:
     """KAFKA-10101, KAFKA-15375, RP#10492: killed in the middle of a truncation."""
 

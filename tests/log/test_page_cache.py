@@ -55,6 +55,11 @@ def test_what_was_written_is_resident_until_it_is_dropped(descriptor: int) -> No
     assert not is_resident(descriptor, 0, FILE_BYTES)
 
 
+def test_dropping_nothing_drops_nothing(descriptor: int) -> None:
+    drop(descriptor, 0, 0)
+    assert resident_bytes(descriptor, 0, FILE_BYTES) == FILE_BYTES
+
+
 @pytest.mark.usefixtures("asking")
 def test_a_read_brings_its_pages_back(descriptor: int) -> None:
     drop(descriptor, 0, FILE_BYTES)

@@ -128,6 +128,16 @@ def test_the_event_comes_before_any_answer_that_shows_the_change(bench: StoreBen
     assert heard == ["read b''", f"changed {path}", "set", "read b'new'"]
 
 
+def test_answers_and_events_keep_their_order_in_a_crowd(bench: StoreBench) -> None:
+    session, heard = bench.session(), Heard()
+    (path,) = _made(bench, session, "node")
+    for _ in range(100):
+        session.get(path, heard.watcher()).then(lambda _: heard.append("read"))
+        session.set(path, b"").then(lambda _: heard.append("set"))
+    bench.settle()
+    assert heard == ["read", f"changed {path}", "set"] * 100
+
+
 def test_a_watcher_may_call_and_watch_again(bench: StoreBench) -> None:
     """The way every listener works: told that something changed, it reads again and watches by that read."""
     watching, changing = bench.session(), bench.session()

@@ -79,6 +79,19 @@ def metadata_of(broker: Broker, topic: str) -> tuple[int, int]:
 
 
 @both_kinds
+def test_topics_with_partitions_and_settings(process: bool) -> None:
+    with Broker(process=process) as broker:
+        assert broker.create_topic("orders", partitions=3, settings={"retention.ms": 1000}) == "orders"
+        assert metadata_of(broker, "orders") == (1, 3)
+        with pytest.raises(BrokerFailed, match="cannot create topic 'orders': TOPIC_ALREADY_EXISTS: "):
+            broker.create_topic("orders")
+        with pytest.raises(BrokerFailed, match="cannot create topic 'a/b': INVALID_TOPIC_EXCEPTION: "):
+            broker.create_topic("a/b")
+    with pytest.raises(BrokerFailed, match="cannot create topic 'late'"):
+        broker.create_topic("late")
+
+
+@both_kinds
 def test_what_keeps_it_from_starting_is_said_in_a_sentence(process: bool, tmp_path: Path) -> None:
     with pytest.raises(BrokerFailed, match=r"did not start: num.partitions='many': expected a whole number"):
         Broker(process=process, num_partitions="many").start()

@@ -30,19 +30,20 @@ if TYPE_CHECKING:
 
 def admin_handlers(broker: Broker) -> dict[ApiKey, Handler]:
     image, configuration, controller = broker.image, broker.configuration, broker.controller
+    broker_id, host = broker.settings.broker_id, broker.host
     topics = TopicRequests(configuration, image)
     changes = ConfigChanges(broker.controlled)
-    configs = ConfigRequests(changes, broker.settings.broker_id)
+    configs = ConfigRequests(changes, broker_id)
     return {
-        ApiKey.CREATE_TOPICS: create_topics_handler(controller, topics, configuration),
-        ApiKey.DELETE_TOPICS: delete_topics_handler(controller, image),
+        ApiKey.CREATE_TOPICS: create_topics_handler(controller, topics, configuration, host),
+        ApiKey.DELETE_TOPICS: delete_topics_handler(controller, image, host),
         ApiKey.CREATE_PARTITIONS: create_partitions_handler(controller, topics),
         ApiKey.DELETE_RECORDS: delete_records_handler(broker.partitions, broker.directories),
         ApiKey.DESCRIBE_TOPIC_PARTITIONS: describe_topic_partitions_handler(image, configuration),
         ApiKey.DESCRIBE_CLUSTER: describe_cluster_handler(image),
         ApiKey.DESCRIBE_LOG_DIRS: describe_log_dirs_handler(broker.directories, broker.partitions),
         ApiKey.DESCRIBE_PRODUCERS: describe_producers_handler(broker.partitions),
-        ApiKey.DESCRIBE_CONFIGS: describe_configs_handler(configuration, image, broker.settings.broker_id),
+        ApiKey.DESCRIBE_CONFIGS: describe_configs_handler(configuration, image, broker_id, host),
         ApiKey.ALTER_CONFIGS: alter_configs_handler(configs),
         ApiKey.INCREMENTAL_ALTER_CONFIGS: incremental_alter_configs_handler(configs),
         ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS: describe_user_scram_credentials_handler(broker.session),

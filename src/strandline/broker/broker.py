@@ -26,6 +26,7 @@ from strandline.broker.fetch_sessions import FetchSessions
 from strandline.broker.group_coordinator import GroupCoordinator
 from strandline.broker.handlers.produce import ProduceHandler
 from strandline.broker.host import LoopHost
+from strandline.broker.housekeeping.closing import flush_before_close
 from strandline.broker.housekeeping.housekeeping import Housekeeping
 from strandline.broker.identity import check_directories, claim_directories, cluster_id_of, stored_identity
 from strandline.broker.network_settings import NetworkSettings
@@ -47,6 +48,7 @@ from strandline.model.settings import INT_MAX, CleanerSettings, LogDirectorySett
 logger = logging.getLogger(__name__)
 
 Value = TypeVar("Value")
+IDLE_CHECK_S = 0.002
 
 
 class Broker:
@@ -70,6 +72,7 @@ class Broker:
             make_directories_durably(self.filesystem, self.directory_settings.log_dirs[0])
             known = stored_identity(self.filesystem, self.directory_settings.log_dirs)
             self._take_identity(known)
+            check_directories(self.filesystem, self.directory_settings.log_dirs, self.settings.broker_id)
             self._open_store()
             try:
                 await self._open(known.cluster_id, progress)
@@ -82,8 +85,7 @@ class Broker:
 
     def _take_identity(self, known: MetaProperties) -> None:
         """Where no setting says who we are, the data does."""
-        static = self.configuration.static
-        if known.node_id is not None and not static.keys() & {"broker.id", "node.id"}:
+        if known.node_id is not None and not self.configuration.static.keys() & {"broker.id", "node.id"}:
             self.configuration.set_static("broker.id", str(known.node_id))
             self.settings = self.configuration.of_broker(BrokerSettings)
 
@@ -149,7 +151,7 @@ class Broker:
 
     def _listen(self) -> None:
         self.server = Server(self.configuration.of_broker(NetworkSettings), self.dispatch)
-        SettingsInForce(self.configuration, self.partitions, self.server)
+        SettingsInForce(self.configuration, self.partitions, self.directories, self.server)
         listener, advertised = self.settings.listener(), self.settings.advertised_listener()
         self.addresses = self.server.listen(listener.host, listener.port)
         host, port = advertised or ("", 0)
@@ -163,6 +165,7 @@ class Broker:
         self.groups.close()
         await self.server.stop()
         await self._stop_housekeeping()
+        await self._end_of_procedures()
         self.directories.close(now_ms=self.host.now_ms())
         self._store.close()
         self.host.close()
@@ -171,7 +174,15 @@ class Broker:
         stopped = asyncio.Event()
         self.housekeeping.stop(stopped.set)
         await stopped.wait()
+        flushed = asyncio.Event()
+        flush_before_close(self.host, self.directories, flushed.set)
+        await flushed.wait()
         self.housekeeping.write_last_high_watermarks()
+
+    async def _end_of_procedures(self) -> None:
+        """A topic that is being created is created: what procedures wait for comes by itself."""
+        while not (self._store.is_idle and self.host.is_idle):
+            await asyncio.sleep(IDLE_CHECK_S)
 
     def _all_directories_failed(self, reason: str) -> None:
         self.failure = reason

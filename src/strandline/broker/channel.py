@@ -1,7 +1,8 @@
 """A socket and its connection, on the event loop: receives when it may, sends what there is.
 
 Nothing is received while an answer is owed or still being sent. The reader is taken off the loop only when the peer
-does send meanwhile, which few do: a long poll costs no system call, and a peer that hangs up is noticed.
+does send meanwhile, which few do: a long poll costs no system call, and a peer that hangs up is noticed. One that has
+sent more before it hung up is noticed by `has_hung_up`.
 """
 
 from __future__ import annotations
@@ -18,6 +19,8 @@ from strandline.broker.network_counters import Traffic
 from strandline.broker.outbox import ColdRead, Outbox, Sending
 
 logger = logging.getLogger(__name__)
+
+TCP_ESTABLISHED = 1
 
 
 class ChannelOwner(Protocol):
@@ -75,6 +78,12 @@ class Channel:
     def owes_rest_of_frame(self) -> bool:
         """The peer, which could send it: we are ready to receive."""
         return not self.outbox and self.connection.takes_more and self.connection.is_within_frame
+
+    def has_hung_up(self) -> bool:
+        """While we neither receive nor send, the loop does not tell us that the peer has gone: ask the kernel."""
+        if self._is_reading or self._is_writing:
+            return False
+        return self._socket.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 1)[0] != TCP_ESTABLISHED
 
     def traffic(self) -> Traffic:
         return Traffic(self.connection.requests, self.received_bytes, self.outbox.sent_bytes)

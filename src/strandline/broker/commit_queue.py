@@ -33,10 +33,9 @@ class CommitQueue:
 
     def when_committed(self, committed: Callable[[], object], failed: Callable[[Refused], object]) -> None:
         """One of the two is called, the first at once if there is nothing to wait for."""
-        log = self._partition.log
-        end_offset = log.log_end_offset
-        if log.failure is not None:
-            failed(Refused(ErrorCode.KAFKA_STORAGE_ERROR, f"{log.partition} is offline: {log.failure}"))
+        end_offset = self._partition.log.log_end_offset
+        if self._partition.log.failure is not None:
+            failed(self._storage_failed())
             return
         if end_offset <= self._partition.high_watermark and not self._waiting:
             committed()
@@ -53,8 +52,13 @@ class CommitQueue:
 
     def _look(self) -> None:
         self._is_looking = False
+        if self._partition.log.failure is not None:
+            self.abandon(self._storage_failed())
         while self._waiting and self._waiting[0].end_offset <= self._partition.high_watermark:
             self._next().committed()
+
+    def _storage_failed(self) -> Refused:
+        return Refused(ErrorCode.KAFKA_STORAGE_ERROR, f"{self._partition.name} is offline")
 
     def _time_is_up(self) -> None:
         """All have the same time, so it is the first whose time it is."""

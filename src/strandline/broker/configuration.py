@@ -78,7 +78,7 @@ class Configuration:
         self._topic_listeners.append(listener)
 
     def set_static(self, name: str, value: str) -> None:
-        """What the data directory knows and no setting says; before anybody listens."""
+        """What a file could have said, found elsewhere before anybody reads it."""
         self.static[name] = value
         self._merged = None
 

@@ -23,7 +23,7 @@ from strandline.groups.commands import ListGroups, PartitionsDeleted
 from strandline.groups.draft import Topic
 from strandline.groups.replies import ListGroupsReply, Reply
 from strandline.groups.settings import GroupSettings, OffsetsTopicSettings
-from strandline.model.coordinators import coordinator_partition
+from strandline.model.coordinators import STORED_STRING_BYTES_MAX, coordinator_partition
 from strandline.model.failures import ErrorCode, Refused
 from strandline.model.partitions import TopicPartition
 from strandline.model.settings import BadSetting
@@ -32,9 +32,11 @@ logger = logging.getLogger(__name__)
 
 R = TypeVar("R", bound=Reply)
 UNTROUBLED = (ErrorCode.NONE, ErrorCode.NOT_COORDINATOR)
+GROUPS_PER_TURN = 500  # of one request for many: other clients have their turn in between
 GROUPS_REMEMBERED = 10_000  # whose partition need not be computed again
+NAME_REMEMBERED_MAX = 256
 
-partition_of_group = lru_cache(GROUPS_REMEMBERED)(coordinator_partition)
+remembered_partition = lru_cache(GROUPS_REMEMBERED)(coordinator_partition)
 
 
 class GroupCoordinator:
@@ -101,18 +103,39 @@ class GroupCoordinator:
     def partition_of(self, group: str) -> int:
         topic = self._image.topics.get(CONSUMER_OFFSETS)
         if topic is not None:
-            return partition_of_group(group, len(topic.partitions))
-        settings = self._configuration.of_broker(OffsetsTopicSettings)
-        return partition_of_group(group, settings.offsets_topic_num_partitions)
+            count = len(topic.partitions)
+        else:
+            count = self._configuration.of_broker(OffsetsTopicSettings).offsets_topic_num_partitions
+        if len(group) <= NAME_REMEMBERED_MAX:
+            return remembered_partition(group, count)
+        if len(group) <= STORED_STRING_BYTES_MAX:
+            return coordinator_partition(group, count)
+        return 0  # there is no such group, and any partition will say so
+
+    def led_groups(self, group: str) -> LedGroups | None:
+        """The partition that it belongs to, if this broker leads that."""
+        return self._led.get(self.partition_of(group))
 
     def ask(self, group: str, command: Asking[R], answer: Callable[[R], object]) -> None:
         """`answer` is called once, now or later: when what was decided is committed, or with an error."""
-        led = self._led.get(self.partition_of(group))
+        led = self.led_groups(group)
         if led is None:
             reason = f"this broker does not look after the group {group!r}"
             answer(command.refused(Refused(ErrorCode.NOT_COORDINATOR, reason)))
         else:
             led.ask(command, answer)
+
+    def ask_each(self, commands: Sequence[tuple[str, Asking[R]]], answer: Callable[[Sequence[R]], object]) -> None:
+        """Of several groups, each of which belongs to its own partition; the replies are in this order."""
+        gathering = Gathering(len(commands), answer)
+        self._ask_some(commands, 0, gathering)
+
+    def _ask_some(self, commands: Sequence[tuple[str, Asking[R]]], start: int, gathering: Gathering[R]) -> None:
+        following = start + GROUPS_PER_TURN
+        for place, (group, command) in enumerate(commands[start:following], start):
+            self.ask(group, command, partial(gathering.put, place))
+        if following < len(commands):
+            self._host.call_soon(lambda: self._ask_some(commands, following, gathering))
 
     def list_groups(self, command: ListGroups, answer: Callable[[ListGroupsReply], object]) -> None:
         """Of all partitions that are led here; an error if they are not all there yet."""

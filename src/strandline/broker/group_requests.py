@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import partial
 from typing import TypeVar
 
 from strandline.broker.dispatch import Body, Instead, Request
-from strandline.broker.group_coordinator import Gathering, GroupCoordinator
+from strandline.broker.group_coordinator import GroupCoordinator
 from strandline.broker.led_groups import Asking
 from strandline.groups.replies import Reply
 
@@ -55,11 +54,8 @@ def ask_for_groups(
     commands: Sequence[tuple[str, Asking[R]]],
     encode_replies: Callable[[Sequence[R]], Body],
 ) -> Body | Instead:
-    """Each group has its own partition, and they answer when they can."""
     response = Response(request)
-    gathering: Gathering[R] = Gathering(len(commands), lambda replies: response.put(encode_replies(replies)))
-    for place, (group, command) in enumerate(commands):
-        coordinator.ask(group, command, partial(gathering.put, place))
+    coordinator.ask_each(commands, lambda replies: response.put(encode_replies(replies)))
     return response.now_or_later()
 
 

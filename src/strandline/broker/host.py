@@ -37,6 +37,12 @@ class LoopHost:
     def __init__(self, threads: int) -> None:
         self._loop = asyncio.get_running_loop()
         self._threads = ThreadPoolExecutor(threads, thread_name_prefix="background")
+        self._jobs = 0
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether everything that was given to threads has been done and told."""
+        return self._jobs == 0
 
     def now_ms(self) -> int:
         return time.time_ns() // 1_000_000
@@ -48,8 +54,13 @@ class LoopHost:
         return self._loop.call_later(delay_ms / 1000, callback)
 
     def run_in_thread(self, work: Callable[[], Result], done: Callable[[Future[Result]], object]) -> None:
+        def tell(ready: Future[Result]) -> None:
+            self._jobs -= 1
+            done(ready)
+
+        self._jobs += 1
         future = self._threads.submit(work)
-        future.add_done_callback(lambda ready: self._loop.call_soon_threadsafe(done, ready))
+        future.add_done_callback(lambda ready: self._loop.call_soon_threadsafe(tell, ready))
 
     def unique_id(self) -> UUID:
         return uuid4()

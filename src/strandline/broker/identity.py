@@ -63,8 +63,10 @@ def stored_identity(filesystem: FileSystem, paths: Sequence[str]) -> MetaPropert
     return known
 
 
-def check_directories(filesystem: FileSystem, paths: Sequence[str], broker_id: int, cluster_id: str) -> None:
-    """Before anything in them is touched."""
+def check_directories(
+    filesystem: FileSystem, paths: Sequence[str], broker_id: int, cluster_id: str | None = None
+) -> None:
+    """Before anything in them is touched. What cluster we are of is known only when the store is open."""
     for path in paths:
         _check_ours(path, stored_meta_properties(filesystem, path), broker_id, cluster_id)
 
@@ -78,7 +80,7 @@ def claim_directories(directories: LogDirectories, broker_id: int, cluster_id: s
             replace_durably(directory.filesystem, f"{directory.path}/{META_PROPERTIES}", encode_meta_properties(ours))
 
 
-def _check_ours(path: str, stored: MetaProperties | None, broker_id: int, cluster_id: str) -> None:
+def _check_ours(path: str, stored: MetaProperties | None, broker_id: int, cluster_id: str | None) -> None:
     if stored is None:
         return
     if stored.node_id not in (None, broker_id):
@@ -86,7 +88,7 @@ def _check_ours(path: str, stored: MetaProperties | None, broker_id: int, cluste
             f"{path} is the data of broker {stored.node_id}, and this is broker {broker_id}:"
             f" set broker.id={stored.node_id}, or choose another directory"
         )
-    if stored.cluster_id not in (None, cluster_id):
+    if cluster_id is not None and stored.cluster_id not in (None, cluster_id):
         raise ForeignDirectory(
             f"{path} is of the cluster {stored.cluster_id}, and this one is {cluster_id}: choose another directory"
         )

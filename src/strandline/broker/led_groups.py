@@ -88,6 +88,7 @@ class LedGroups:
         self.stage = Stage.OVER
 
     def resign(self) -> None:
+        """For good: the next leadership has a new shard."""
         was_active, self.stage = self.stage is Stage.ACTIVE, Stage.OVER
         for timer in self._timers.values():
             timer.cancel()
@@ -169,6 +170,7 @@ class LedGroups:
         try:
             outcomes = partition.append(batches, now_ms, from_client=False)
         except StorageFailed as failure:
+            self._host.call_soon(self.resign)  # nothing can be decided here any more
             raise Refused(ErrorCode.KAFKA_STORAGE_ERROR, str(failure)) from failure
         for outcome in outcomes:
             if isinstance(outcome, Refused):

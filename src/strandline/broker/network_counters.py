@@ -16,12 +16,13 @@ class Traffic(NamedTuple):
 
 class NetworkCounters:
     __slots__ = (
-        "accepted", "closed", "closed_for_memory", "closed_for_protocol", "closed_idle", "closed_stalled",
-        "closed_traffic", "cold_reads", "refused",
+        "accepted", "accepting_delayed", "closed", "closed_for_memory", "closed_for_protocol", "closed_idle",
+        "closed_stalled", "closed_traffic", "cold_reads", "refused",
     )  # fmt: skip
 
     def __init__(self) -> None:
         self.accepted = 0
+        self.accepting_delayed = 0  # by max.connection.creation.rate
         self.refused = 0  # beyond max.connections or max.connections.per.ip
         self.closed = 0
         self.closed_idle = 0

@@ -5,7 +5,8 @@ when it is writable again. Nothing is copied and nothing waits: a slice is sent 
 lies in the page cache. From where it does not, a worker thread reads the rest piece by piece, waits for the disk and
 makes the kernel forget each piece at once, so that a consumer far behind neither stops the others nor pushes out what
 they read (SPEC P5). Read, not sent: pages that wait in a socket could not be forgotten. A connection has one piece
-in memory at most.
+in memory at most. The last piece of a slice stays until the next slice is read: the next request begins within it, and
+to find where, the event loop must not wait for the disk.
 """
 
 from __future__ import annotations
@@ -48,12 +49,16 @@ class ColdRead(NamedTuple):
     """For a worker thread."""
 
     slice: LogSlice
+    is_last: bool  # of the slice that was asked for
 
     def run(self) -> bytes:
+        file, position, length = self.slice
         data = self.slice.read()
-        self.slice.drop_from_page_cache()
-        if len(data) < self.slice.length:
-            raise FileCutShort(f"{self.slice.length} bytes at {self.slice.position} are not there")
+        start = max(0, position - COLD_BYTES_MAX)  # with the last piece of the slice before
+        end = position if self.is_last else position + length
+        LogSlice(file, start, end - start).drop_from_page_cache()
+        if len(data) < length:
+            raise FileCutShort(f"{length} bytes at {position} are not there")
         return data
 
 
@@ -92,7 +97,8 @@ class Outbox:
         return Sending.DONE
 
     def cold_read(self) -> ColdRead:
-        return ColdRead(self._next_of_slice(COLD_BYTES_MAX))
+        piece = self._next_of_slice(COLD_BYTES_MAX)
+        return ColdRead(piece, is_last=piece.length == self._slice().length)
 
     def was_read(self, data: bytes) -> None:
         self._advance_slice(len(data))

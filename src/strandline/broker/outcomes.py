@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple, ParamSpec, TypeVar
 
-from strandline.metadata.errors import StoreError
+from strandline.metadata.errors import StoreError, TooLarge
 from strandline.model.failures import ErrorCode, Refused, StorageFailed
 
 Value = TypeVar("Value")
@@ -28,6 +28,8 @@ def error_of(outcome: object) -> Told:
         return Told(outcome.error_code, outcome.reason)
     if isinstance(outcome, StorageFailed):
         return Told(ErrorCode.KAFKA_STORAGE_ERROR, str(outcome))
+    if isinstance(outcome, TooLarge):
+        return Told(ErrorCode.INVALID_REQUEST, f"The metadata store takes no more at a time: {outcome}.")
     if isinstance(outcome, StoreError):
         # It may have happened or not: the client has to look.
         return Told(ErrorCode.REQUEST_TIMED_OUT, f"The metadata store did not answer: {outcome}.")

@@ -12,15 +12,20 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Coroutine, Iterable
 from concurrent.futures import Future
+from functools import partial
 from typing import Any, TypeVar
 
 from strandline.broker.dispatch import Body, Handler, Instead, Request
 from strandline.broker.host import Host
 from strandline.metadata.answer import Answer
 from strandline.model.failures import ProtocolError
+from strandline.wire.codec import encode
+from strandline.wire.layout import Message
 
 logger = logging.getLogger(__name__)
 
+ITEMS_PER_TURN = 100
+Item = TypeVar("Item")
 Value = TypeVar("Value")
 Procedure = Coroutine[Answer[Any], None, Value]
 
@@ -66,6 +71,23 @@ async def each_of(procedures: Iterable[Procedure[Value]]) -> list[Value]:
             raise outcome
         values.append(outcome)
     return values
+
+
+async def in_turns(host: Host, items: Iterable[Item], function: Callable[[Item], Value]) -> list[Value]:
+    """For many items of one request: after each hundred, others have their turn."""
+    values = []
+    for number, item in enumerate(items, 1):
+        values.append(function(item))
+        if number % ITEMS_PER_TURN == 0:
+            await in_thread(host, lambda: None)  # there and back, like any work that a stop waits for
+    return values
+
+
+async def encoded(host: Host, message: Message, version: int, items: int) -> bytes:
+    """A response; one of many items is encoded in a thread."""
+    if items <= ITEMS_PER_TURN:
+        return encode(message, version)
+    return await in_thread(host, partial(encode, message, version))
 
 
 async def in_thread(host: Host, work: Callable[[], Value]) -> Value:

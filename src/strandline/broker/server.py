@@ -16,6 +16,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 
 from strandline.broker.channel import Channel
 from strandline.broker.connection import Connection, RequestHandler
+from strandline.broker.creation_rate import CreationRate
 from strandline.broker.listening import host_of, listening_sockets, local_address_of
 from strandline.broker.network_counters import NetworkCounters, Traffic
 from strandline.broker.network_settings import NetworkSettings
@@ -26,6 +27,7 @@ logger = logging.getLogger(__name__)
 RECEIVE_BUFFER_BYTES = 256 * 1024
 ACCEPTS_PER_TURN = 64  # a storm of connections leaves room for those who are in (KIP-402)
 ACCEPT_PAUSE_S = 1.0  # when the process has no descriptor left
+ACCEPT_PAUSE_S_MIN = 0.01  # when there are too many in a second: some of them at a time
 STALLED_CHECK_S = 1.0
 OUT_OF_DESCRIPTORS = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
 
@@ -45,6 +47,7 @@ class Server:
         self._handler = handler
         self._connections_max_by_ip = settings.connections_max_by_ip()
         self._connections_by_ip: Counter[str] = Counter()
+        self._creation_rate = CreationRate(settings.max_connection_creation_rate, self.loop.time)
         self._channels: set[Channel] = set()
         self._answered: list[Channel] = []
         self._buffered_bytes = 0
@@ -64,8 +67,14 @@ class Server:
             self._stalled_check = self.loop.call_later(STALLED_CHECK_S, self._check_stalled)
         return [local_address_of(listener) for listener in opened]
 
+    @property
+    def settings(self) -> NetworkSettings:
+        return self._settings
+
     def change_settings(self, settings: NetworkSettings) -> None:
         """Limits count from now on; connections that are over a new one stay."""
+        if settings.max_connection_creation_rate != self._settings.max_connection_creation_rate:
+            self._creation_rate = CreationRate(settings.max_connection_creation_rate, self.loop.time)
         self._settings = settings
         self._connections_max_by_ip = settings.connections_max_by_ip()
 
@@ -161,6 +170,11 @@ class Server:
 
     def _accept(self, listener: socket.socket) -> None:
         for _ in range(ACCEPTS_PER_TURN):
+            wait_s = self._creation_rate.take()
+            if wait_s:
+                self.counters.accepting_delayed += 1
+                self._pause_accepting(listener, max(wait_s, ACCEPT_PAUSE_S_MIN))
+                return
             try:
                 connected, address = listener.accept()
             except (BlockingIOError, InterruptedError, ConnectionAbortedError):
@@ -168,14 +182,14 @@ class Server:
             except OSError as failure:
                 if failure.errno not in OUT_OF_DESCRIPTORS:
                     raise
-                self._pause_accepting(listener)
+                logger.error("no descriptor left for another connection: accepting none for %s s", ACCEPT_PAUSE_S)
+                self._pause_accepting(listener, ACCEPT_PAUSE_S)
                 return
             self._admit(connected, host_of(address))
 
-    def _pause_accepting(self, listener: socket.socket) -> None:
-        logger.error("no descriptor left for another connection: accepting none for %s s", ACCEPT_PAUSE_S)
+    def _pause_accepting(self, listener: socket.socket, seconds: float) -> None:
         self.loop.remove_reader(listener)
-        self.loop.call_later(ACCEPT_PAUSE_S, self._resume_accepting, listener)
+        self.loop.call_later(seconds, self._resume_accepting, listener)
 
     def _resume_accepting(self, listener: socket.socket) -> None:
         if not self.is_stopping:
@@ -216,12 +230,15 @@ class Server:
         self._stalled_check = self.loop.call_later(STALLED_CHECK_S, self._check_stalled)
 
     def close_stalled(self) -> None:
-        """Close who was idle too long, who does not go on with a request, and who does not take an answer."""
+        """Close who was idle too long, who does not go on with a request, who does not take an answer, and who has
+        hung up amid a long poll."""
         now_s = self.clock()
         idle_since_s = now_s - self._settings.connections_max_idle_ms / 1000
         stalled_since_s = now_s - self._settings.socket_request_stalled_ms / 1000
         for channel in list(self._channels):
             if channel.connection.is_waiting or channel.is_reading_cold:
+                if channel.has_hung_up():
+                    channel.close()
                 continue
             if channel.last_progress_s < idle_since_s:
                 self.counters.closed_idle += 1

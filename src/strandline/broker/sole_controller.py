@@ -29,7 +29,7 @@ from strandline.model.failures import Refused, StorageFailed
 
 logger = logging.getLogger(__name__)
 
-# Of an adopted topic. The settings of the others are not known here, and what is deleted by a wrong one is gone.
+# Of an adopted topic. The settings of the others are not known here, and what a wrong one deletes is gone.
 COMPACTED = {"cleanup.policy": "compact"}
 KEPT = {"retention.ms": "-1"}
 
@@ -60,7 +60,7 @@ class SoleController:
     async def start(self) -> None:
         """Bring every topic of the store up, and finish what was begun."""
         session = self._state.session
-        if not (await session.children(paths.TOPICS)).names:
+        if (await session.children(paths.TOPICS)).stat.children_version == 0:  # there has never been a topic
             await self._adopt_folders()
         deleted = (await session.children(paths.DELETE_TOPICS)).names
         topics = [topic for topic in (await session.children(paths.TOPICS)).names if topic not in deleted]
@@ -75,7 +75,7 @@ class SoleController:
         for directory in self._state.directories.online():
             for partition in directory.logs:
                 found.setdefault(partition.topic, {})[partition.partition] = directory.topic_ids.get(partition)
-        offline = [each.path for each in self._state.directories.directories if not each.is_usable()]
+        offline = [directory.path for directory in self._state.directories.directories if not directory.is_usable()]
         if found and offline:
             raise StorageFailed(f"the topics found cannot be adopted while {', '.join(offline)} cannot be read")
         writes = []
@@ -83,7 +83,8 @@ class SoleController:
             topic_id = next((each for each in ids.values() if each is not None), None) or self._state.host.unique_id()
             properties = COMPACTED if topic in INTERNAL_TOPICS else KEPT
             writes.append(self._creation.write(NewTopic(topic, max(ids) + 1, properties), topic_id))
-            logger.warning("adopted topic %s with %d partitions%s", topic, max(ids) + 1, _advice(properties))
+            advice = "; nothing of it is deleted until its retention.ms is set" if properties is KEPT else ""
+            logger.warning("adopted topic %s with %d partitions%s", topic, max(ids) + 1, advice)
         await each_of(writes)
 
     def _set_strays_aside(self) -> None:
@@ -159,7 +160,3 @@ class SoleController:
 
     async def delete_topics(self, topics: Iterable[str]) -> dict[str, Exception | None]:
         return await self._deletion.delete(topics)
-
-
-def _advice(properties: Mapping[str, str]) -> str:
-    return "; nothing of it is deleted until its retention.ms is set" if properties == KEPT else ""

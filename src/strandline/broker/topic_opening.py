@@ -17,7 +17,7 @@ from uuid import UUID
 from strandline.broker.cluster_image import PartitionImage, TopicImage
 from strandline.broker.controlled_state import ControlledState
 from strandline.broker.partition import NO_LEADER, Partition
-from strandline.broker.procedures import all_of, each_of, in_thread
+from strandline.broker.procedures import all_of, each_of, in_thread, in_turns
 from strandline.log.creation import NewPartition
 from strandline.metadata import paths
 from strandline.metadata.config_values import decode_config
@@ -61,15 +61,12 @@ class TopicOpening:
         """
         read = await all_of(self._read(topic) for topic in topics)
         stored = [outcome for outcome in read if isinstance(outcome, StoredTopic)]
-        for topic in stored:
-            self._state.configuration.set_topic(topic.name, topic.properties)
-            self._use_logs_there(topic)
+        await in_turns(self._state.host, stored, self._use_logs_there)
         try:
             await self._create_missing_logs(stored)
         except StorageFailed as failure:
             logger.error("no place for new partitions: %s", failure)
-        for topic in stored:
-            self._publish(topic)
+        await in_turns(self._state.host, stored, self._publish)
         return {topic: outcome for topic, outcome in zip(topics, read, strict=True) if isinstance(outcome, Exception)}
 
     # What the store says.
@@ -104,17 +101,17 @@ class TopicOpening:
         topic.states |= first
         topic.new = set(missing)
 
-    async def _read_state(self, topic: StoredTopic, index: int) -> PartitionState:
-        partition = TopicPartition(topic.name, index)
-        data = (await self._state.session.get(paths.partition_state_path(partition))).data
-        return decode_partition_state(partition, data)
-
     def _first_state(self, name: TopicPartition) -> PartitionState:
         """A log that was adopted has seen leaders already: ours comes after them."""
         log, broker_id = self._state.directories.log_of(name), self._state.broker_id
         before = None if log is None else log.epochs.latest_epoch
         leader_epoch = FIRST_LEADER_EPOCH if before is None else before + 1
         return PartitionState(broker_id, leader_epoch, (broker_id,), CONTROLLER_EPOCH)
+
+    async def _read_state(self, topic: StoredTopic, index: int) -> PartitionState:
+        partition = TopicPartition(topic.name, index)
+        data = (await self._state.session.get(paths.partition_state_path(partition))).data
+        return decode_partition_state(partition, data)
 
     async def _write_states(self, topic: str, states: Mapping[int, PartitionState], has_parent: bool) -> None:
         operations: list[Operation] = [] if has_parent else [Create(paths.partitions_path(topic))]
@@ -128,6 +125,7 @@ class TopicOpening:
     # What this broker has.
 
     def _use_logs_there(self, topic: StoredTopic) -> None:
+        self._state.configuration.set_topic(topic.name, topic.properties)
         directories = self._state.directories
         for index in topic.assignment:
             name = TopicPartition(topic.name, index)

@@ -45,7 +45,8 @@ class TopicRequests:
         if without:
             raise Refused(ErrorCode.INVALID_CONFIG, f"There is no value for {', '.join(without)}.")
         properties = {config.name: config.value for config in asked.configs if config.value is not None}
-        check_topic(properties, self._configuration.broker_properties(), changed=properties)
+        if properties:
+            check_topic(properties, self._configuration.broker_properties(), changed=properties)
         return properties
 
     def _partition_count(self, asked: CreatableTopic) -> int:

@@ -32,7 +32,7 @@ from strandline.wire.header import decode_correlation_id, frame_request, respons
 from strandline.wire.layout import Message
 from strandline.wire.messages.api_versions import ApiVersionsResponse
 from strandline.wire.primitives import Buffer
-from strandline.wire.versions import SERVED, ApiKey
+from strandline.wire.versions import SPOKEN, ApiKey
 
 if TYPE_CHECKING:
     from strandline.wire.messages.produce import ProduceRequest
@@ -243,7 +243,7 @@ class Connection(asyncio.BufferedProtocol):
                 return
 
     def _give_up(self, api_key: int, timeout_ms: int) -> None:
-        name = SERVED[api_key].name
+        name = SPOKEN[api_key].name
         self._fail(BrokerUnreachable(f"the broker at {self.address} did not answer {name} within {timeout_ms} ms"))
 
     def _fail(self, failure: ClientError) -> None:

@@ -3,6 +3,8 @@
 ApiVersions itself is asked in our highest version. A broker that does not know that one answers in version 0, with
 error 35 and the versions of this API that it knows (KIP-511); then it is asked once more. Brokers before 2.4 would
 hang up instead; they are twelve releases old and not cared for.
+
+What brokers say among themselves ours tell nobody of. Asked for it all the same, a broker is taken to know it as we do.
 """
 
 from __future__ import annotations
@@ -13,10 +15,11 @@ from strandline.model.error_codes import ErrorCode
 from strandline.model.failures import ProtocolError
 from strandline.wire.codec import decode
 from strandline.wire.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
-from strandline.wire.versions import SERVED, Api, ApiKey
+from strandline.wire.versions import INTER_BROKER, SERVED, SPOKEN, Api, ApiKey
 
 OURS = ApiVersionsRequest("strandline", __version__)
 NEWEST = SERVED[ApiKey.API_VERSIONS].last_version
+UNTOLD = {key: (api.first_version, api.last_version) for key, api in INTER_BROKER.items()}
 
 
 class BrokerVersions:
@@ -24,14 +27,14 @@ class BrokerVersions:
 
     def __init__(self, broker: str, response: ApiVersionsResponse) -> None:
         self.broker = broker
-        self._ranges = {each.api_key: (each.min_version, each.max_version) for each in response.api_keys}
+        self._ranges = UNTOLD | {each.api_key: (each.min_version, each.max_version) for each in response.api_keys}
 
     def serves(self, api_key: int) -> bool:
-        return self._newest_common(SERVED[api_key]) is not None
+        return self._newest_common(SPOKEN[api_key]) is not None
 
     def pick(self, api_key: int, version_max: int | None = None) -> int:
         """The version to speak, not above `version_max`, where the caller lacks what later ones need."""
-        api = SERVED[api_key]
+        api = SPOKEN[api_key]
         version = self._newest_common(api, version_max)
         if version is None:
             raise ClientError(self._describe_missing(api))

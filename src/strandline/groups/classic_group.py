@@ -168,7 +168,9 @@ class ClassicGroup:
         )
 
     def _protocols_of_all(self) -> frozenset[str]:
-        counts = Counter(entry.name for member in self.members.values() for entry in member.protocols)
+        # Sets: what a member names twice it knows once.
+        known = [{entry.name for entry in member.protocols} for member in self.members.values()]
+        counts = Counter(name for names in known for name in names)
         return frozenset(name for name, count in counts.items() if count == len(self.members))
 
     def select_protocol(self) -> str:

@@ -9,7 +9,8 @@ A heartbeat that joins or stays does up to four things, each with its records:
 
 Epoch 0 joins. A member that joins holds nothing, so one that is still known starts from there. Epoch -1 leaves; -2 is
 a static member's promise to be back within its session, and keeps its partitions for it.
-Subscribing by a regular expression is not served: a request that has one is refused as Kafka 4.0 refuses it.
+Subscribing by a regular expression is not served: a request that has one is told that it is not a valid one, which no
+client tries again.
 """
 
 from __future__ import annotations
@@ -79,7 +80,8 @@ def _asks_for_assignment(command: ConsumerGroupHeartbeat, member: ConsumerMember
 def _check_command(settings: GroupSettings, command: ConsumerGroupHeartbeat) -> None:
     for name, text in (("group id", command.group), ("instance id", command.instance_id), ("rack id", command.rack_id)):
         _require(text is None or bool(text.strip()), f"the {name} is empty")
-    _require(not command.subscribed_topic_regex, "subscribing by a regular expression is not supported")
+    if command.subscribed_topic_regex:
+        raise Refused(ErrorCode.INVALID_REGULAR_EXPRESSION, "subscribing by a regular expression is not supported")
     _require(command.member_epoch >= LEAVE_STATIC_EPOCH, f"{command.member_epoch} is no epoch of a member")
     if command.member_epoch == JOIN_EPOCH:
         _require(command.rebalance_timeout_ms >= 0, "a member that joins says its rebalance timeout")

@@ -22,6 +22,7 @@ from dataclasses import dataclass
 from struct import Struct
 
 from strandline.groups import records
+from strandline.groups.offset_bytes import decode_offset, encode_offset
 from strandline.groups.records import GroupRecord, Key, OffsetCommitValue, Value
 from strandline.model.failures import CorruptData
 from strandline.records.layouts import (
@@ -233,6 +234,10 @@ BY_KEY = {schema.key.make: schema for schema in SCHEMAS}
 
 def encode_record(record: GroupRecord) -> tuple[bytes, bytes | None]:
     """Key and value as the log stores them."""
+    return encode_offset(record) or encode_plainly(record)
+
+
+def encode_plainly(record: GroupRecord) -> tuple[bytes, bytes | None]:
     return encode_key(record.key), None if record.value is None else encode_value(record.key, record.value)
 
 
@@ -256,6 +261,10 @@ def encode_value(key: Key, value: Value, version: int | None = None) -> bytes:
 
 def decode_record(key: bytes, value: bytes | None) -> GroupRecord | None:
     """The record, or None where its kind is not one of ours."""
+    return decode_offset(key, value) or decode_plainly(key, value)
+
+
+def decode_plainly(key: bytes, value: bytes | None) -> GroupRecord | None:
     source = Source(key)
     kind = INT16.unpack(source.take(INT16.size))[0]
     schema = BY_KIND.get(kind)

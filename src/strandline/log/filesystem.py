@@ -54,6 +54,10 @@ class File(Protocol):
         """Up to `length` bytes; fewer only at the end of the file."""
         ...
 
+    def read_nothing_ahead(self) -> None:
+        """From now on a read brings into memory what it asked for and no more."""
+        ...
+
     def write(self, position: int, data: Buffer) -> None: ...
     def truncate(self, size: int) -> None:
         """Cut, or extend with zeros (a sparse hole)."""
@@ -114,11 +118,12 @@ class FileSystem(Protocol):
 class RealFile:
     """The descriptor's own position is kept at the end. Not by O_APPEND: with it Linux appends on pwrite too."""
 
-    __slots__ = ("_descriptor", "path")
+    __slots__ = ("_descriptor", "_reads_ahead", "path")
 
     def __init__(self, path: str, descriptor: int) -> None:
         self.path = path
         self._descriptor = descriptor
+        self._reads_ahead = True
         os.lseek(descriptor, 0, os.SEEK_END)
 
     def fileno(self) -> int:
@@ -148,6 +153,11 @@ class RealFile:
 
     def read(self, position: int, length: int) -> bytes:
         return os.pread(self._descriptor, length, position)
+
+    def read_nothing_ahead(self) -> None:
+        if self._reads_ahead:
+            self._reads_ahead = False
+            os.posix_fadvise(self._descriptor, 0, 0, os.POSIX_FADV_RANDOM)
 
     def write(self, position: int, data: Buffer) -> None:
         view = memoryview(data)

@@ -299,16 +299,33 @@ class Log(LogWriter):
     def expire_producers(self, now_ms: int) -> None:
         self.producers.expire(now_ms, self.producer_id_expiration_ms)
 
+    def begin_close(self) -> FlushWork | None:
+        """What `close` would have to wait for, as the beginning of a flush; None if there is nothing."""
+        self.check_usable()
+        with self._fence:
+            self._make_final(durable=False)
+        return self.begin_flush() if self._has_unflushed() else None
+
     def close(self, now_ms: int) -> None:
         """A clean stop: producer state saved, everything synced, indexes trimmed. Without it, recovery runs."""
         self.check_usable()
         with self._fence:
-            self.snapshots.take(self.producers, durable=True)
-            if self.segments.active.is_preallocated:
-                self.segments.active.finish()
-            # A log that never had a record loses nothing by losing its files: it would be begun again just so.
-            if self.log_end_offset > 0 and (self._has_new_names or self.recovery_point < self.log_end_offset):
+            self._make_final(durable=True)
+            if self._has_unflushed():
                 self.flush(now_ms)
             for segment in self.segments.all():
                 segment.close()
         self.is_closed = True
+
+    def _has_unflushed(self) -> bool:
+        """A log that never had a record loses nothing by losing its files: it would be begun again just so."""
+        has_names = bool(self._has_new_names or self._unflushed_paths)
+        return self.log_end_offset > 0 and (has_names or self.recovery_point < self.log_end_offset)
+
+    def _make_final(self, *, durable: bool) -> None:
+        snapshot = self.snapshots.take(self.producers, durable=durable)
+        if snapshot is not None and not durable:
+            self._unflushed_paths.append(snapshot)
+            self._has_new_names = True
+        if self.segments.active.is_preallocated:
+            self.segments.active.finish()

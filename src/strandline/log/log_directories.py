@@ -60,10 +60,6 @@ class LogDirectories:
     def online(self) -> list[LogDirectory]:
         return [directory for directory in self.directories if directory.is_usable()]
 
-    def may_be_offline(self, partition: TopicPartition) -> bool:
-        """It is not among those that can be read. To create it anew elsewhere would hide what it holds."""
-        return self.directory_of(partition) is None and len(self.online()) < len(self.directories)
-
     def directory_of(self, partition: TopicPartition) -> LogDirectory | None:
         return next((each for each in self.directories if partition in each.logs), None)
 
@@ -95,6 +91,13 @@ class LogDirectories:
     def end_create(self, creation: LogCreation) -> list[Log]:
         directory = next(each for each in self.directories if each.path == creation.path)
         return directory.end_create(creation)
+
+    def remember_producers_for(self, expiration_ms: int) -> None:
+        """Every log, and those to come."""
+        for directory in self.directories:
+            directory.producer_id_expiration_ms = expiration_ms
+            for log in directory.logs.values():
+                log.producer_id_expiration_ms = expiration_ms
 
     def close(self, *, now_ms: int) -> None:
         """Each on its own: a directory that fails on the way out must not cost the others their clean stop."""

@@ -137,6 +137,7 @@ class LogDirectory:
 
     def _adopt(self, log: Log) -> None:
         self.logs[log.partition] = log
+        log.producer_id_expiration_ms = self.producer_id_expiration_ms
         log.offsets_lowered = self._write_lowered_offsets
         log.has_failed = self.failed
         log.flush_wanted = lambda up_to_offset: self.flush_wanted(log, up_to_offset)
@@ -247,9 +248,7 @@ class LogDirectory:
         # The name may come back as a new, empty log, for which the old offsets would be a lie.
         self._write_lowered_offsets()
         if self.cleaner_offsets.keys() & folders.keys():
-            for partition in folders:
-                self.cleaner_offsets.pop(partition, None)
-            self.write_cleaner_offsets(self.cleaner_offsets)
+            self.write_cleaner_offsets({name: at for name, at in self.cleaner_offsets.items() if name not in folders})
         try:
             for log, target in gone:
                 self.topic_ids.pop(log.partition, None)

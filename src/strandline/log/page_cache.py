@@ -53,7 +53,8 @@ def would_block(descriptor: int, position: int) -> bool:
 
 def drop(descriptor: int, position: int, length: int) -> None:
     """Let the kernel forget a range. Only pages that are clean and wholly inside it go."""
-    os.posix_fadvise(descriptor, position, length, os.POSIX_FADV_DONTNEED)
+    if length > 0:  # 0 would be all the rest of the file
+        os.posix_fadvise(descriptor, position, length, os.POSIX_FADV_DONTNEED)
 
 
 def pages_by_cachestat(descriptor: int, position: int, length: int) -> int | None:

@@ -34,25 +34,10 @@ class Segment:
     """Not thread-safe but for its `file`, which may be read and synced from anywhere."""
 
     __slots__ = (
-        "_aborted",
-        "_file",
-        "_filesystem",
-        "_first_timestamp",
-        "_max_timestamp",
-        "_offset_index",
-        "_time_index",
-        "base_offset",
-        "bytes_since_index_entry",
-        "created_ms",
-        "directory",
-        "index_entries_left",
-        "is_preallocated",
-        "offset_of_max_timestamp",
-        "roll_jitter_ms",
-        "settings",
-        "size_bytes",
-        "suffix",
-    )
+        "_aborted", "_file", "_filesystem", "_first_timestamp", "_max_timestamp", "_offset_index", "_time_index",
+        "base_offset", "bytes_since_index_entry", "created_ms", "directory", "index_entries_left", "is_preallocated",
+        "offset_of_max_timestamp", "roll_jitter_ms", "settings", "size_bytes", "suffix",
+    )  # fmt: skip
 
     def __init__(
         self,
@@ -382,6 +367,10 @@ class Segment:
             if self._filesystem.exists(self.path(kind)):
                 self._filesystem.remove(self.path(kind))
         self.forget()
+
+    @property
+    def is_open(self) -> bool:
+        return self._file is not None or self._offset_index is not None or self._time_index is not None
 
     def forget(self) -> None:
         """Drop the handles without closing the `.log` file: a slice handed to a reader may still use it."""

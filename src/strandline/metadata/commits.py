@@ -89,6 +89,10 @@ class CommitQueue:
     def is_empty(self) -> bool:
         return not self._waiting
 
+    @property
+    def is_idle(self) -> bool:
+        return not self._waiting and self._commit is None
+
     def write(self, transaction: Transaction) -> None:
         self._unwritten.append(transaction)
 

@@ -93,6 +93,11 @@ class EmbeddedStore:
     def failure(self) -> StorageFailed | None:
         return self._queue.failure
 
+    @property
+    def is_idle(self) -> bool:
+        """Whether every call has its answer."""
+        return self._queue.is_idle
+
     def close(self) -> None:
         """Commits what waits. The sessions end when the store is next opened."""
         self.settle()

@@ -59,6 +59,13 @@ class TooLarge(StoreError):
         super().__init__(f"a request of {request_bytes} bytes is above the limit of {request_bytes_max}")
 
 
+class TooManyCalls(StoreError):
+    """More wait than there is room for; this one was never made. The only answer that comes ahead of others."""
+
+    def __init__(self, waiting: int) -> None:
+        super().__init__(f"{waiting} calls wait already")
+
+
 class MultiFailed(StoreError):
     """None of the operations was done; `index` is the first that could not be, `cause` says why."""
 

@@ -52,7 +52,8 @@ class Check:
 Operation = Create | SetData | Delete | Check
 
 
-def check_request(operations: Sequence[Operation]) -> None:
+def check_request(operations: Sequence[Operation], *, prefix_bytes: int = 0) -> None:
+    """`prefix_bytes` is what each path will have in front of it on its way."""
     request_bytes = REQUEST_OVERHEAD_BYTES
     for index, operation in enumerate(operations):
         try:
@@ -60,7 +61,7 @@ def check_request(operations: Sequence[Operation]) -> None:
         except IllegalPath as cause:
             raise MultiFailed(index, cause) from None
         data = operation.data if isinstance(operation, Create | SetData) else b""
-        request_bytes += REQUEST_OVERHEAD_BYTES + len(operation.path.encode()) + len(data)
+        request_bytes += REQUEST_OVERHEAD_BYTES + prefix_bytes + len(operation.path.encode()) + len(data)
     if request_bytes > REQUEST_BYTES_MAX:
         raise TooLarge(request_bytes, REQUEST_BYTES_MAX)
 

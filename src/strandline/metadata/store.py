@@ -19,8 +19,9 @@ set twice for one path and kind fires once. A watch says that something changed,
 again by that read. Watches end with their session, and when it is suspended.
 
 **Durability.** What was answered survives. What was not may have happened or not: `outcome_unknown` (errors.py).
-After `SUSPENDED` the session may still live; its calls in flight end in `ConnectionLost` and its watches are gone.
-`CONNECTED` says that it went on and that everything must be read again; `EXPIRED` that it did not.
+After `SUSPENDED` the session may still live; its calls in flight end in `ConnectionLost`, and its watches are gone. New
+calls end so too: wait for `CONNECTED`, which says that it went on and that everything must be read again, or for
+`EXPIRED`, which says that it did not.
 
 **Threads.** A store is used from one thread, the owner's. No call blocks, none raises: every outcome is in the answer
 (answer.py), and nothing is delivered inside a call.

@@ -16,6 +16,14 @@ class WatchKind(Enum):
     CHILDREN = "children"
 
 
+KINDS_TOLD = {
+    EventKind.CREATED: (WatchKind.DATA,),
+    EventKind.CHANGED: (WatchKind.DATA,),
+    EventKind.DELETED: (WatchKind.DATA, WatchKind.CHILDREN),
+    EventKind.CHILDREN: (WatchKind.CHILDREN,),
+}
+
+
 class _Owned(NamedTuple):
     session_id: int
     watcher: Watcher
@@ -38,6 +46,11 @@ class Watches:
         if change.kind is EventKind.DELETED:
             yield from self._take(WatchKind.CHILDREN, WatchEvent(EventKind.DELETED, change.path))
         yield from self._take(WatchKind.CHILDREN, WatchEvent(EventKind.CHILDREN, parent_of(change.path)))
+
+    def hear(self, event: WatchEvent) -> Iterator[Watcher]:
+        """Whom an event is for, where a server tells each event by itself."""
+        for kind in KINDS_TOLD[event.kind]:
+            yield from (watcher for watcher, _ in self._take(kind, event))
 
     def _take(self, kind: WatchKind, event: WatchEvent) -> Iterator[tuple[Watcher, WatchEvent]]:
         for owned in self._watches.pop((kind, event.path), ()):

@@ -63,6 +63,9 @@ class SimulatedFile:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), self.path)
         return len(data)
 
+    def read_nothing_ahead(self) -> None:
+        """It never does."""
+
     def read(self, position: int, length: int) -> bytes:
         self._require(not self._closed, errno.EBADF)
         self._require(position >= 0 and length >= 0, errno.EINVAL)

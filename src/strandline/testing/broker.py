@@ -72,7 +72,7 @@ class Broker:
 
     @property
     def is_running(self) -> bool:
-        return self._life is not None
+        return self._life is not None and self._life.is_alive()
 
     @property
     def pid(self) -> int:

@@ -12,6 +12,10 @@ HOST = "127.0.0.1"  # not localhost, for which clients try IPv6 first
 class Life(Protocol):
     port: int
 
+    def is_alive(self) -> bool:
+        """It may have ended by itself."""
+        ...
+
     def stop(self) -> None:
         """A clean stop."""
         ...

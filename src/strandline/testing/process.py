@@ -51,6 +51,9 @@ class BrokerProcess:
             log.seek(self._log_position)
             return log.read()
 
+    def is_alive(self) -> bool:
+        return self.process.poll() is None
+
     def stop(self) -> None:
         self.process.terminate()
         try:

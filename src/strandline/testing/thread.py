@@ -38,6 +38,9 @@ class BrokerThread:
         except Exception as failure:
             raise BrokerFailed(f"the broker did not start: {failure}") from failure
 
+    def is_alive(self) -> bool:
+        return self._thread.is_alive()
+
     def stop(self) -> None:
         if not self._stopped.done():
             self._loop.call_soon_threadsafe(self._stop.set)

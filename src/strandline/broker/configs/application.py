@@ -9,12 +9,17 @@ from strandline.broker.configuration import Configuration
 from strandline.broker.network_settings import NetworkSettings
 from strandline.broker.partitions import NO_PARTITIONS, Partitions
 from strandline.broker.server import Server
+from strandline.log.log_directories import LogDirectories
+from strandline.model.settings import ProducerStateSettings
 
 
 class SettingsInForce:
-    def __init__(self, configuration: Configuration, partitions: Partitions, server: Server) -> None:
+    def __init__(
+        self, configuration: Configuration, partitions: Partitions, directories: LogDirectories, server: Server
+    ) -> None:
         self._configuration = configuration
         self._partitions = partitions
+        self._directories = directories
         self._server = server
         configuration.when_changed(self._broker_changed)
         configuration.when_topic_changed(self._topic_changed)
@@ -23,6 +28,9 @@ class SettingsInForce:
         self._server.change_settings(self._configuration.of_broker(NetworkSettings))
         for topic in list(self._partitions.by_name):
             self._topic_changed(topic)
+        self._directories.remember_producers_for(
+            self._configuration.of_broker(ProducerStateSettings).producer_id_expiration_ms
+        )
 
     def _topic_changed(self, topic: str) -> None:
         partitions = self._partitions.by_name.get(topic, NO_PARTITIONS)

@@ -22,6 +22,7 @@ from strandline.metadata.errors import BadVersion, MultiFailed, NodeExists, NoNo
 from strandline.metadata.operations import Check, Create, Operation, SetData
 from strandline.metadata.store import NodeData
 from strandline.model.failures import ErrorCode, Refused
+from strandline.model.partitions import check_topic_name
 from strandline.model.settings import MINUTE_MS
 
 NOTICE_EXPIRATION_MS = 15 * MINUTE_MS  # Kafka's
@@ -45,10 +46,10 @@ class ConfigChanges:
 
     async def change_topic(self, topic: str, change: Change, *, validate_only: bool) -> None:
         configuration = self._state.configuration
+        self._check_exists(topic)
 
         def changed(stored: Properties) -> Properties:
-            if topic not in self._state.image.topics:
-                raise Refused(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"There is no topic {topic!r}.")
+            self._check_exists(topic)
             properties = change.applied_to(stored, TOPIC_CONFIGS)
             check_topic(properties, configuration.broker_properties(), changed=change.names)
             return properties
@@ -59,6 +60,11 @@ class ConfigChanges:
 
         entity = Entity(paths.entity_path(paths.TOPIC_CONFIGS, topic), changed, apply, [Check(paths.topic_path(topic))])
         await self._change(entity, validate_only)
+
+    def _check_exists(self, topic: str) -> None:
+        check_topic_name(topic)
+        if topic not in self._state.image.topics:
+            raise Refused(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"There is no topic {topic!r}.")
 
     async def change_broker(self, change: Change, *, of_all: bool, validate_only: bool) -> None:
         """Of this broker, or of all brokers that have none of their own."""

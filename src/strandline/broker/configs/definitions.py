@@ -11,7 +11,7 @@ whoever uses it reads it each time.
 
 from __future__ import annotations
 
-import math
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from enum import IntEnum
@@ -20,6 +20,7 @@ from typing import Any
 from strandline.broker.broker_settings import BrokerSettings
 from strandline.broker.configs.accepted import AcceptedTopicSettings
 from strandline.broker.network_settings import NetworkSettings
+from strandline.controller.settings import ControllerSettings
 from strandline.groups.settings import GroupSettings, OffsetsTopicSettings
 from strandline.model.settings import (
     INT_MAX,
@@ -32,6 +33,7 @@ from strandline.model.settings import (
     property_name,
 )
 from strandline.replication import settings as replication
+from strandline.transactions.settings import TransactionSettings, TransactionStateTopicSettings
 
 SHORT_MAX = 2**15 - 1
 DOUBLE_MAX_TEXT = "1.7976931348623157E308"  # how Kafka writes "no limit"
@@ -48,12 +50,19 @@ BROKER_SETTINGS: tuple[type[PropertySettings], ...] = (
     OffsetsTopicSettings,
     replication.ReplicationSettings,
     replication.ReplicationQuotaSettings,
+    ControllerSettings,
+    TransactionSettings,
+    TransactionStateTopicSettings,
 )
 DYNAMIC_FIELDS: dict[type[PropertySettings], frozenset[str]] = {
     LogSettings: frozenset(entry.name for entry in fields(LogSettings)),
     ReplicationSettings: frozenset(("min_insync_replicas",)),
+    CleanerSettings: frozenset(entry.name for entry in fields(CleanerSettings)),
+    ProducerStateSettings: frozenset(("producer_id_expiration_ms",)),
+    GroupSettings: frozenset(entry.name for entry in fields(GroupSettings)) - {"offsets_retention_check_interval_ms"},
     NetworkSettings: frozenset(
         (
+            "max_connection_creation_rate",
             "max_connections",
             "max_connections_per_ip",
             "max_connections_per_ip_overrides",
@@ -105,7 +114,7 @@ def text_of(value: Any) -> str:
         return "true" if value else "false"
     if isinstance(value, tuple):
         return ",".join(value)
-    if isinstance(value, float) and math.isinf(value):
+    if isinstance(value, float) and value >= sys.float_info.max:
         return DOUBLE_MAX_TEXT
     return str(value)
 

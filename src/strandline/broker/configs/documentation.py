@@ -97,10 +97,16 @@ unclean.leader.election.enable
 """
 
 BROKERS = """
+add.partitions.to.txn.retry.backoff.max.ms
+    How long a producer waits at most before it adds partitions to a transaction again.
+add.partitions.to.txn.retry.backoff.ms
+    How long a producer waits at first before it adds partitions to a transaction again.
 advertised.listeners
     The address that clients are told; by default each is told the one by which it reached the broker.
 auto.create.topics.enable
     Whether a topic that is asked for is created.
+auto.leader.rebalance.enable
+    Whether leaders that have drifted go back to the brokers that are preferred.
 background.threads
     Threads for work that waits for the disk.
 broker.id
@@ -141,6 +147,10 @@ group.min.session.timeout.ms
     The smallest session timeout that a member of a classic group may ask for.
 inter.broker.protocol.version
     The version of Kafka whose brokers this one can be mixed with; it cannot be chosen.
+leader.imbalance.check.interval.seconds
+    How often the controller looks for leaders that have drifted.
+leader.imbalance.per.broker.percentage
+    Which part of a broker's leaders may have drifted before they go back.
 listeners
     Where the broker listens, as PLAINTEXT://host:port.
 log.cleaner.backoff.ms
@@ -163,10 +173,16 @@ log.dirs
     The directories of the data, separated by commas.
 log.flush.offset.checkpoint.interval.ms
     How often it is noted how far the logs are on the disk.
+log.flush.scheduler.interval.ms
+    How often the broker looks for logs that are to be synced; the default of log.flush.interval.ms too.
 log.flush.start.offset.checkpoint.interval.ms
     How often it is noted where the logs begin.
+log.initial.task.delay.ms
+    How long after its start a broker waits with the first retention, checkpoints and other housekeeping.
 log.retention.check.interval.ms
     How often the broker looks for segments that may be deleted.
+max.connection.creation.rate
+    How many connections are accepted in a second; more have to wait.
 max.connections
     How many connections there may be, all together.
 max.connections.per.ip
@@ -189,6 +205,10 @@ num.partitions
     How many partitions a topic gets that does not say.
 offset.metadata.max.bytes
     How long the text may be that a consumer stores with an offset.
+offsets.commit.timeout.ms
+    How long a commit of offsets waits for all replicas that are in sync.
+offsets.load.buffer.size
+    How many bytes are read at a time when the groups of a partition are loaded.
 offsets.retention.check.interval.ms
     How often the broker looks for offsets that may be forgotten.
 offsets.retention.minutes
@@ -199,6 +219,8 @@ offsets.topic.replication.factor
     How many replicas the topic of the offsets gets when it is created.
 offsets.topic.segment.bytes
     The segment size of the topic of the offsets when it is created.
+producer.id.expiration.check.interval.ms
+    How often the broker looks for idempotent producers that may be forgotten.
 producer.id.expiration.ms
     How long an idempotent producer that writes nothing is remembered.
 queued.max.request.bytes
@@ -227,8 +249,26 @@ socket.send.buffer.bytes
     The send buffer of a connection; -1 leaves it to the operating system.
 socket.stop.timeout.ms
     How long a stop waits for answers that are being sent; a setting of Strandline's own.
+transaction.abort.timed.out.transaction.cleanup.interval.ms
+    How often the broker looks for transactions that have been open for too long.
 transaction.max.timeout.ms
     The longest time that a transaction may be open.
+transaction.partition.verification.enable
+    Whether a partition asks if a transaction is open before it takes a record of it.
+transaction.remove.expired.transaction.cleanup.interval.ms
+    How often the broker looks for transactional ids that may be forgotten.
+transaction.state.log.load.buffer.size
+    How many bytes are read at a time when the transactions of a partition are loaded.
+transaction.state.log.min.isr
+    How many replicas of the topic of the transactions must be in sync for a write.
+transaction.state.log.num.partitions
+    How many partitions the topic of the transactions gets when it is created.
+transaction.state.log.replication.factor
+    How many replicas the topic of the transactions gets when it is created.
+transaction.state.log.segment.bytes
+    The segment size of the topic of the transactions when it is created.
+transactional.id.expiration.ms
+    How long a transactional id that is not used is remembered.
 """
 
 

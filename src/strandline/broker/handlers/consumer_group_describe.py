@@ -14,6 +14,7 @@ from strandline.groups.replies import (
     DescribedConsumerGroup,
     NamedPartitions,
 )
+from strandline.model.failures import ErrorCode
 from strandline.wire.codec import decode, encode
 from strandline.wire.messages.consumer_group_describe import (
     Assignment,
@@ -43,9 +44,10 @@ def consumer_group_describe_handler(coordinator: GroupCoordinator) -> Handler:
 
 
 def _described(group: DescribedConsumerGroup) -> DescribedGroup:
+    is_missing = group.error_code is ErrorCode.GROUP_ID_NOT_FOUND
     return DescribedGroup(
         group.error_code,
-        None,
+        f"there is no consumer group {group.group}" if is_missing else None,
         group.group,
         group.state,
         group.group_epoch,

@@ -12,13 +12,14 @@ from uuid import UUID
 from strandline.broker.configs.description import describe_topic
 from strandline.broker.configuration import Configuration
 from strandline.broker.dispatch import Handler, Request
+from strandline.broker.host import Host
 from strandline.broker.outcomes import error_of, tried
-from strandline.broker.procedures import by_procedure
+from strandline.broker.procedures import by_procedure, encoded, in_turns
 from strandline.broker.sole_controller import SoleController
 from strandline.broker.topic_creation import NewTopic
 from strandline.broker.topic_requests import TopicRequests
 from strandline.model.failures import ErrorCode, Refused
-from strandline.wire.codec import decode, encode
+from strandline.wire.codec import decode
 from strandline.wire.messages.create_topics import (
     CreatableTopic,
     CreatableTopicConfigs,
@@ -30,7 +31,9 @@ from strandline.wire.messages.create_topics import (
 REPLICAS = 1
 
 
-def create_topics_handler(controller: SoleController, requests: TopicRequests, configuration: Configuration) -> Handler:
+def create_topics_handler(
+    controller: SoleController, requests: TopicRequests, configuration: Configuration, host: Host
+) -> Handler:
     def accept(topic: CreatableTopic, counts: Counter[str], refused_names: dict[str, Refused]) -> NewTopic:
         if counts[topic.name] > 1:
             raise Refused(ErrorCode.INVALID_REQUEST, "The topic is in the request more than once.")
@@ -38,15 +41,20 @@ def create_topics_handler(controller: SoleController, requests: TopicRequests, c
             raise refused_names[topic.name]
         return requests.new_topic(topic)
 
-    def accept_all(topics: Sequence[CreatableTopic]) -> dict[str, NewTopic | Refused]:
+    async def accept_all(topics: Sequence[CreatableTopic]) -> dict[str, NewTopic | Refused]:
+        too_many = tried(requests.check_total, len(topics))
+        if too_many:
+            return dict.fromkeys((topic.name for topic in topics), too_many)
         counts = Counter(topic.name for topic in topics)
         refused_names = controller.refused_names(counts)
-        accepted = {topic.name: tried(accept, topic, counts, refused_names) for topic in topics}
-        total = sum(each.partition_count for each in accepted.values() if isinstance(each, NewTopic))
-        too_many = tried(requests.check_total, total)
-        if too_many:
-            return {name: each if isinstance(each, Refused) else too_many for name, each in accepted.items()}
-        return accepted
+        outcomes = await in_turns(host, topics, lambda topic: tried(accept, topic, counts, refused_names))
+        too_many = tried(
+            requests.check_total, sum(new.partition_count for new in outcomes if isinstance(new, NewTopic))
+        )
+        return {
+            topic.name: too_many if too_many and isinstance(outcome, NewTopic) else outcome
+            for topic, outcome in zip(topics, outcomes, strict=True)
+        }
 
     def told(asked: CreatableTopic, new: NewTopic | Refused, outcome: UUID | Exception | None) -> CreatableTopicResult:
         result = CreatableTopicResult(asked.name, configs=[])
@@ -63,12 +71,14 @@ def create_topics_handler(controller: SoleController, requests: TopicRequests, c
 
     async def answer(request: Request) -> bytes:
         asked = decode(CreateTopicsRequest, request.api_version, request.body)
-        accepted = accept_all(asked.topics)
+        accepted = await accept_all(asked.topics)
         outcomes: dict[str, UUID | Exception] = {}
         if not asked.validate_only:
             new_topics = [each for each in accepted.values() if isinstance(each, NewTopic)]
             outcomes = await controller.create_topics(new_topics)
-        results = [told(topic, accepted[topic.name], outcomes.get(topic.name)) for topic in asked.topics]
-        return encode(CreateTopicsResponse(topics=results), request.api_version)
+        results = await in_turns(
+            host, asked.topics, lambda topic: told(topic, accepted[topic.name], outcomes.get(topic.name))
+        )
+        return await encoded(host, CreateTopicsResponse(topics=results), request.api_version, len(results))
 
     return by_procedure(answer)

@@ -7,11 +7,12 @@ from collections.abc import Iterable
 
 from strandline.broker.cluster_image import ClusterImage
 from strandline.broker.dispatch import Handler, Request
+from strandline.broker.host import Host
 from strandline.broker.outcomes import error_of, tried
-from strandline.broker.procedures import by_procedure
+from strandline.broker.procedures import by_procedure, encoded, in_turns
 from strandline.broker.sole_controller import SoleController
 from strandline.model.failures import ErrorCode, Refused
-from strandline.wire.codec import decode, encode
+from strandline.wire.codec import decode
 from strandline.wire.messages.delete_topics import (
     DeletableTopicResult,
     DeleteTopicsRequest,
@@ -23,7 +24,7 @@ from strandline.wire.primitives import NO_UUID
 DISABLED_HAS_ITS_CODE_FROM = 3
 
 
-def delete_topics_handler(controller: SoleController, image: ClusterImage) -> Handler:
+def delete_topics_handler(controller: SoleController, image: ClusterImage, host: Host) -> Handler:
     def name_of(asked: DeleteTopicState) -> str:
         if (asked.name is None) == (asked.topic_id == NO_UUID):
             raise Refused(ErrorCode.INVALID_REQUEST, "A topic is named by its name or by its id, one of both.")
@@ -49,21 +50,22 @@ def delete_topics_handler(controller: SoleController, image: ClusterImage) -> Ha
 
     async def delete(names: Iterable[str], version: int) -> dict[str, Exception | None]:
         counts = Counter(names)
-        outcomes: dict[str, Exception | None] = {name: tried(check, name, counts, version) for name in counts}
+        checked = await in_turns(host, counts, lambda name: tried(check, name, counts, version))
+        outcomes: dict[str, Exception | None] = dict(zip(counts, checked, strict=True))
         return outcomes | await controller.delete_topics([name for name, refused in outcomes.items() if not refused])
 
     async def answer(request: Request) -> bytes:
         version = request.api_version
         asked = decode(DeleteTopicsRequest, version, request.body)
         topics = asked.topics or [DeleteTopicState(name) for name in asked.topic_names]  # either, by the version
-        names = [tried(name_of, topic) for topic in topics]
+        names = await in_turns(host, topics, lambda topic: tried(name_of, topic))
         outcomes = await delete([name for name in names if isinstance(name, str)], version)
-        results = []
-        for topic, name in zip(topics, names, strict=True):
-            if isinstance(name, str):
-                results.append(DeletableTopicResult(name, topic.topic_id, *error_of(outcomes[name])))
-            else:
-                results.append(DeletableTopicResult(topic.name, topic.topic_id, *error_of(name)))
-        return encode(DeleteTopicsResponse(responses=results), version)
+        results = [
+            DeletableTopicResult(name, topic.topic_id, *error_of(outcomes[name]))
+            if isinstance(name, str)
+            else DeletableTopicResult(topic.name, topic.topic_id, *error_of(name))
+            for topic, name in zip(topics, names, strict=True)
+        ]
+        return await encoded(host, DeleteTopicsResponse(responses=results), version, len(results))
 
     return by_procedure(answer)

@@ -14,9 +14,11 @@ from strandline.broker.configs.description import (
 from strandline.broker.configs.resources import ResourceType, broker_of, unsupported
 from strandline.broker.configuration import Configuration
 from strandline.broker.dispatch import Handler, Request
+from strandline.broker.host import Host
+from strandline.broker.procedures import by_procedure, encoded, in_turns
 from strandline.model.failures import ErrorCode, Refused
 from strandline.model.partitions import check_topic_name
-from strandline.wire.codec import decode, encode
+from strandline.wire.codec import decode
 from strandline.wire.messages.describe_configs import (
     DescribeConfigsRequest,
     DescribeConfigsResource,
@@ -27,7 +29,7 @@ from strandline.wire.messages.describe_configs import (
 )
 
 
-def describe_configs_handler(configuration: Configuration, image: ClusterImage, broker_id: int) -> Handler:
+def describe_configs_handler(configuration: Configuration, image: ClusterImage, broker_id: int, host: Host) -> Handler:
     def describe(resource: DescribeConfigsResource) -> Iterator[DescribedConfig]:
         if resource.resource_type == ResourceType.TOPIC:
             check_topic_name(resource.resource_name)
@@ -55,12 +57,12 @@ def describe_configs_handler(configuration: Configuration, image: ClusterImage, 
         ]
         return result
 
-    def handle(request: Request) -> bytes:
+    async def answer_all(request: Request) -> bytes:
         asked = decode(DescribeConfigsRequest, request.api_version, request.body)
-        results = [answer(resource, asked) for resource in asked.resources]
-        return encode(DescribeConfigsResponse(results=results), request.api_version)
+        results = await in_turns(host, asked.resources, lambda resource: answer(resource, asked))
+        return await encoded(host, DescribeConfigsResponse(results=results), request.api_version, len(results))
 
-    return handle
+    return by_procedure(answer_all)
 
 
 def _documentation(resource_type: int) -> Mapping[str, str]:

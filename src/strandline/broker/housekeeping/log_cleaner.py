@@ -62,6 +62,7 @@ class LogCleaner:
         return self._configuration.of_broker(CleanerSettings)
 
     def start(self) -> None:
+        self._configuration.when_changed(self._wait)  # for a backoff that is another now
         self._wait()
 
     def stop(self) -> None:
@@ -101,14 +102,18 @@ class LogCleaner:
         found: dict[Partition, Cleanability] = {}
         names_under_way = {partition.name for partition in self._under_way}  # a new log of an old name has to wait
         for partition in self._partitions:
-            log = partition.log
-            if log.settings.compacts and log.failure is None and not log.is_closed and log not in self._uncleanable:
+            if self._may_be_cleanable(partition.log) and partition.name not in names_under_way:
                 directory = self._directories.directory_of(partition.name)
-                if directory is not None and partition.name not in names_under_way:
-                    cleanability = self._judge(partition, directory)
-                    if cleanability is not None:
-                        found[partition] = cleanability
+                cleanability = None if directory is None else self._judge(partition, directory)
+                if cleanability is not None:
+                    found[partition] = cleanability
         return found
+
+    def _may_be_cleanable(self, log: Log) -> bool:
+        """What can be told of thousands of logs at a glance."""
+        if not log.settings.compacts or len(log.segments) == 1:
+            return False
+        return log.failure is None and not log.is_closed and log not in self._uncleanable
 
     def _judge(self, partition: Partition, directory: LogDirectory) -> Cleanability | None:
         view = LogView.of(

@@ -20,10 +20,14 @@ class Retention:
 
     def visit(self, partition: Partition) -> bool:
         """Take the oldest segment out if it has to go; whether it had to."""
-        now_ms = self._host.now_ms()
-        plan = plan_retention(partition.log, now_ms=now_ms, high_watermark=partition.high_watermark)
+        now_ms, log = self._host.now_ms(), partition.log
+        first = log.segments.first
+        was_open = first.is_open
+        plan = plan_retention(log, now_ms=now_ms, high_watermark=partition.high_watermark)
         oldest = plan.verdicts[:1]
-        if not plan.going or not apply_retention(partition.log, RetentionPlan(oldest), now_ms):
+        if not plan.going or not apply_retention(log, RetentionPlan(oldest), now_ms):
+            if not was_open and first is not log.segments.active:
+                first.forget()  # its time is known now; five descriptors for each of ten thousand logs are too many
             return False
         logger.info("%s: %s goes: %s", partition.name, oldest[0].segment, oldest[0].reason)
         return True
