@@ -308,5 +308,7 @@ def test_the_table_names_tests_that_are_there() -> None:
     table = (TESTS.parent / "docs" / "bad-input.md").read_text()
     named = re.findall(r"`(\w+)::(\w+)`", table)
     assert len(named) > 30
-    sources = {path.stem: path.read_text() for path in TESTS.rglob("test_*.py")}
-    assert [name for name in named if f"def {name[1]}(" not in sources.get(name[0], "")] == []
+    there = {
+        (path.stem, name) for path in TESTS.rglob("test_*.py") for name in re.findall(r"def (\w+)\(", path.read_text())
+    }
+    assert set(named) <= there

@@ -20,7 +20,7 @@ from strandline.wire.versions import ApiKey, is_flexible
 def entries_in(value: Any, version: int, flexible: bool) -> int:
     if isinstance(value, list):
         return len(value) + sum(entries_in(element, version, flexible) for element in value)
-    if not is_dataclass(value):
+    if not is_dataclass(value) or isinstance(value, type):
         return 0
     present = [entry for entry in fields(value) if entry.metadata["wire"].is_in(version)]
     default = type(value)()

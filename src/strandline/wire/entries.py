@@ -29,7 +29,8 @@ def check_entries(api_key: int, version: int, body: Buffer, entries_max: int) ->
     """Raises ProtocolError where there are more, or where the bytes are not such a request."""
     structure: type[Any] = request_class(api_key)
     try:
-        _structure_step(structure, version, is_flexible(api_key, version))(body, 0, entries_max)
+        step = _structure_step(structure, version, is_flexible(api_key, version))  # type: ignore[arg-type]
+        step(body, 0, entries_max)
     except TooManyEntries:
         raise ProtocolError(
             f"{SPOKEN[api_key].name} with more than {entries_max} entries: max.entries.per.request"
