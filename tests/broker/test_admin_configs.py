@@ -11,6 +11,7 @@ from tests.broker.admin_peer import AdminPeer, Alteration
 from tests.broker.running_broker import RunningBroker, batch_of
 
 from strandline.broker.broker import Broker
+from strandline.broker.configs import changes
 from strandline.broker.configs.definitions import BROKER_CONFIGS, TOPIC_CONFIGS, ConfigKind
 from strandline.broker.configs.description import ConfigSource
 from strandline.broker.configs.operations import OperationKind
@@ -294,6 +295,18 @@ def test_settings_are_stored_as_kafka_stores_them(broker: RunningBroker, peer: A
     }
     notices = [f"{paths.CONFIG_CHANGES}/{name}" for name in sorted(tree.find(paths.CONFIG_CHANGES).children)]
     assert [decode_config_change(tree.find(notice).data) for notice in notices] == list(stored)
+
+
+def test_notices_do_not_pile_up(broker: RunningBroker, peer: AdminPeer, monkeypatch: pytest.MonkeyPatch) -> None:
+    def notices() -> int:
+        return broker.call(lambda: len(broker.broker._store.tree.find(paths.CONFIG_CHANGES).children))
+
+    for number in range(3):
+        peer.set_topic("orders", retention_ms=str(number))
+    assert notices() == 3
+    monkeypatch.setattr(changes, "NOTICE_EXPIRATION_MS", -1000)
+    peer.set_topic("orders", retention_ms="3")
+    assert notices() == 0, "every broker has seen them by now"
 
 
 def test_settings_survive_restarts(tmp_path: Path) -> None:

@@ -12,6 +12,11 @@ from tests.broker.running_broker import RunningBroker, batch_of
 
 from strandline.broker.configs.description import ConfigSource
 from strandline.model.failures import ErrorCode
+from strandline.wire.messages.create_partitions import (
+    CreatePartitionsRequest,
+    CreatePartitionsResponse,
+    CreatePartitionsTopic,
+)
 from strandline.wire.messages.create_topics import (
     CreatableTopic,
     CreatableTopicResult,
@@ -260,6 +265,20 @@ def test_what_cannot_grow(peer: AdminPeer) -> None:
     for assignments in bad:
         assert peer.grow(("orders", 3), assignments=assignments) == [("orders", ErrorCode.INVALID_REPLICA_ASSIGNMENT)]
     assert peer.partition_count("orders") == 2
+
+
+def test_a_topic_that_grows_and_goes_at_a_time_is_gone(broker: RunningBroker, peer: AdminPeer, tmp_path: Path) -> None:
+    """One after the other, whatever comes first: nothing of it may come back."""
+    with AdminPeer.of(broker) as other:
+        for number in range(10):
+            name = f"orders-{number}"
+            peer.create_one(name)
+            peer.tell(CreatePartitionsRequest([CreatePartitionsTopic(name, 5)], 5_000), 3)
+            (deleted,) = other.delete(name)
+            (grown,) = peer.hear(3, CreatePartitionsResponse).results
+            assert (deleted.error_code, grown.error_code) in ((0, 0), (0, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION))
+            assert peer.metadata(name).topics[0].error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    assert {name for name in folders(tmp_path) if not name.endswith("-delete")} == set()
 
 
 def test_a_dry_run_does_not_grow(peer: AdminPeer) -> None:

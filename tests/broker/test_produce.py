@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.broker.kafka_peer import framed_request
 from tests.broker.running_broker import BrokerPeer, RunningBroker, batch_of
 
 from strandline.model.failures import ErrorCode
@@ -13,13 +14,16 @@ from strandline.model.partitions import TopicPartition
 from strandline.records.builder import build_batch
 from strandline.records.compression import Codec
 from strandline.records.record import Record
+from strandline.wire.codec import encode
 from strandline.wire.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
+from strandline.wire.messages.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponse
 from strandline.wire.messages.produce import (
     PartitionProduceData,
     ProduceRequest,
     ProduceResponse,
     TopicProduceData,
 )
+from strandline.wire.versions import ApiKey
 
 
 @pytest.fixture
@@ -47,6 +51,30 @@ def log_end_offset(running: RunningBroker, topic: str = "orders") -> int:
 def test_requests_sent_together_are_answered_in_order_with_their_offsets(peer: BrokerPeer) -> None:
     answers = peer.produce("orders", batch_of(b"a", b"b"), batch_of(b"c"), batch_of(b"d", b"e"), acks=-1)
     assert [(answer.error_code, answer.base_offset) for answer in answers] == [(0, 0), (0, 2), (0, 3)]
+
+
+def test_requests_behind_one_that_waits_are_appended_when_it_is_answered(peer: BrokerPeer) -> None:
+    """They wait in memory of their own, where their batches get their offsets as anywhere."""
+    stream = framed_request(ApiKey.METADATA, 12, body=encode(MetadataRequest([MetadataRequestTopic(name="new")]), 12))
+    for value in (b"a", b"b"):
+        data = TopicProduceData("orders", partition_data=[PartitionProduceData(0, bytes(batch_of(value)))])
+        stream += framed_request(ApiKey.PRODUCE, 9, body=encode(ProduceRequest(None, 1, 1000, [data]), 9))
+    peer.send(stream)
+    assert peer.hear(12, MetadataResponse).topics[0].error_code == 0
+    answers = [peer.hear(9, ProduceResponse).responses[0].partition_responses[0] for _ in range(2)]
+    assert [(answer.error_code, answer.base_offset) for answer in answers] == [(0, 0), (0, 1)]
+
+
+def test_with_flush_messages_acks_all_means_on_the_disk(tmp_path: Path) -> None:
+    """SPEC L9. acks=1 does not wait for it, and consumers do."""
+    with RunningBroker(str(tmp_path), log_flush_interval_messages="1") as running, running.peer() as peer:
+        peer.create_topic("ledger")
+        log = running.broker.partitions.leader_of("ledger", 0).log
+        for first in (0, 2, 4):
+            answers = peer.produce("ledger", batch_of(b"a"), batch_of(b"b"), acks=-1)
+            assert [answer.base_offset for answer in answers] == [first, first + 1]
+            assert running.call(lambda: log.recovery_point) == first + 2
+        assert peer.produce("ledger", batch_of(b"c"), acks=1)[0].base_offset == 6
 
 
 @pytest.mark.parametrize("version", range(3, 13))

@@ -6,6 +6,8 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -51,9 +53,13 @@ class Commands:
         assert result.stderr.count("\n") == 1
         return result.stderr.removeprefix("strandline: ").rstrip("\n")
 
-    def start(self, *arguments: str) -> subprocess.Popen[bytes]:
-        """As a process of its own, with pipes."""
+    @contextmanager
+    def start(self, *arguments: str) -> Iterator[subprocess.Popen[bytes]]:
+        """As a process of its own, with pipes. It is gone after the block, whatever happens."""
         command = [sys.executable, "-m", "strandline", *arguments, "-b", self.address]
-        return subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=ENVIRONMENT
-        )
+        pipe = subprocess.PIPE
+        with subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, env=ENVIRONMENT) as process:
+            try:
+                yield process
+            finally:
+                process.kill()

@@ -15,7 +15,7 @@ from click.testing import CliRunner
 
 import strandline
 from strandline.cli import output, progress
-from strandline.cli.main import LOG_COMMANDS, LazyGroup, cli, log
+from strandline.cli.main import LOG_COMMANDS, LazyGroup, cli
 from strandline.cli.output import iso_time, size_text, time_and_ms
 
 GOLDEN = Path(__file__).parent.parent / "golden"
@@ -54,6 +54,24 @@ def test_a_dump_imports_no_table_and_no_codec_that_it_does_not_meet(tmp_path: Pa
     assert not modules & {"strandline.log.log", "strandline.log.recovery", "strandline.cli.log_check"}
 
 
+@pytest.mark.parametrize(
+    "arguments", [("topic", "list"), ("consume", "t"), ("produce", "t"), ("group", "list"), ("config", "get", "t")]
+)
+def test_a_command_of_a_client_imports_no_broker_and_nothing_heavy(arguments: tuple[str, ...]) -> None:
+    modules = imported(*arguments, "-b", "127.0.0.1:1")
+    assert "strandline.client.connection" in modules
+    assert not {module.partition(".")[0] for module in modules} & HEAVY
+    packages = {module.split(".")[1] for module in modules if module.startswith("strandline.")}
+    assert packages <= {"cli", "client", "log", "model", "records", "wire"}
+    spoken = {module for module in modules if module.startswith("strandline.wire.messages.")}
+    assert len(spoken) <= 8
+
+
+@pytest.mark.parametrize("arguments", [("--help",), ("topic", "--help"), ("bench", "--help")])
+def test_help_of_groups_imports_no_client(arguments: tuple[str, ...]) -> None:
+    assert not [module for module in imported(*arguments) if module.startswith(("strandline.client", "asyncio"))]
+
+
 def test_module_and_version() -> None:
     result = run("-m", "strandline", "--version")
     assert result.stdout == f"strandline {strandline.__version__}\n"
@@ -72,16 +90,21 @@ def test_a_reader_that_leaves_is_no_failure(logs: list[Path]) -> None:
     assert process.returncode == output.EXIT_BROKEN_PIPE
 
 
-def test_the_help_of_the_group_is_that_of_the_commands() -> None:
-    context = click.Context(log)
-    for name, lazy in LOG_COMMANDS.items():
-        command = log.get_command(context, name)
-        assert command is not None
-        assert command.name == name
-        assert command.get_short_help_str(limit=200) == lazy.summary
-        assert command.help is not None
-        assert command.help.startswith(lazy.summary)
+def test_the_help_of_a_group_is_that_of_its_commands() -> None:
     assert isinstance(cli, LazyGroup)
+    groups = [cli]
+    while groups:
+        group = groups.pop()
+        context = click.Context(group)
+        for name, lazy in group.lazy.items():
+            command = group.get_command(context, name)
+            assert command is not None
+            assert command.name == name
+            assert command.get_short_help_str(limit=200) == lazy.summary
+            assert command.help is not None
+            assert command.help.startswith(lazy.summary)
+            if isinstance(command, LazyGroup):
+                groups.append(command)
     assert CliRunner().invoke(cli, ["log", "nonsense"]).exit_code == 2
 
 

@@ -181,13 +181,22 @@ def test_settings_of_brokers(commands: Commands) -> None:
     rows = {row["name"]: row for row in commands.rows("config", "get", "--entity", "broker", "1", "-a")}
     assert rows["group.initial.rebalance.delay.ms"]["value"] == "0"
     assert rows["group.initial.rebalance.delay.ms"]["source"] == "server.properties"
-    (row,) = commands.rows("config", "set", "--entity", "broker", "all", "log.cleaner.threads=2")
+    (row,) = commands.rows("config", "set", "--entity", "broker", "all", "log.retention.ms=777000")
     assert row["status"] == "changed"
-    (row,) = commands.rows("config", "get", "--entity", "broker", "1", "log.cleaner.threads")
-    assert (row["value"], row["source"]) == ("2", "all brokers")
-    commands("config", "unset", "--entity", "broker", "all", "log.cleaner.threads")
+    (row,) = commands.rows("config", "get", "--entity", "broker", "1", "log.retention.ms")
+    assert (row["value"], row["source"]) == ("777000", "all brokers")
+    commands("config", "unset", "--entity", "broker", "all", "log.retention.ms")
     assert "is not the id of a broker" in commands.run("config", "get", "--entity", "broker", "x", exit_code=2).stderr
-    assert "broker 77 is not among the live brokers" in commands.refused("config", "get", "--entity", "broker", "77")
+    assert "there is no broker 77" in commands.refused("config", "get", "--entity", "broker", "77")
+
+
+def test_replicas_are_found_on_the_disks(commands: Commands, topic: str) -> None:
+    commands("topic", "create", topic, "-p", "2")
+    fill(commands, topic)
+    first, second = commands.rows("log-dirs", topic)
+    assert (first["partition"], first["broker"], first["is_future"]) == (0, 1, False)
+    assert first["size_bytes"] > second["size_bytes"] == 0
+    assert commands.rows("log-dirs", topic, "--broker", "9") == []
 
 
 def test_the_cluster_is_shown(commands: Commands, topic: str) -> None:

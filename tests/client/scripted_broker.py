@@ -24,7 +24,7 @@ from strandline.wire.messages.metadata import (
     MetadataResponsePartition,
     MetadataResponseTopic,
 )
-from strandline.wire.versions import SERVED
+from strandline.wire.versions import SERVED, SPOKEN
 
 WAIT_S = 10.0  # longer than anything takes; a test that waits this long has failed
 
@@ -110,7 +110,7 @@ class ScriptedBroker:
 
     def _answer(self, frame: bytes) -> bytes | None:
         header = decode_request_header(frame)
-        self.versions_spoken.append((SERVED[header.api_key].name, header.api_version))
+        self.versions_spoken.append((SPOKEN[header.api_key].name, header.api_version))
         request = decode_request(header.api_key, header.api_version, memoryview(frame)[header.body_position :])
         self.requests.append(request)
         answer = self.answers[type(request)](request)

@@ -16,7 +16,8 @@ from strandline.wire.codec import encode
 from strandline.wire.messages.api_versions import ApiVersion, ApiVersionsRequest, ApiVersionsResponse
 from strandline.wire.messages.fetch import FetchableTopicResponse, FetchRequest, FetchResponse, PartitionData
 from strandline.wire.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
-from strandline.wire.versions import ApiKey
+from strandline.wire.messages.stop_replica import StopReplicaRequest, StopReplicaResponse
+from strandline.wire.versions import SPOKEN, ApiKey
 
 Scene = Callable[[ScriptedBroker], Coroutine[Any, Any, None]]
 
@@ -51,6 +52,18 @@ def test_the_highest_version_that_both_know_is_spoken() -> None:
 
     broker = play(scene, {ApiKey.API_VERSIONS: (0, 4), ApiKey.HEARTBEAT: (0, 2)})
     assert broker.versions_spoken == [("ApiVersions", 4), ("Heartbeat", 2)]
+
+
+def test_what_brokers_say_to_each_other_is_not_told_to_clients_and_spoken_all_the_same() -> None:
+    async def scene(broker: ScriptedBroker) -> None:
+        broker.answers[StopReplicaRequest] = lambda _: StopReplicaResponse(error_code=7)
+        connection = await connect(broker)
+        assert (await connection.ask(StopReplicaRequest(), StopReplicaResponse)).error_code == 7
+        await connection.closed()
+
+    newest = SPOKEN[ApiKey.STOP_REPLICA].last_version
+    assert play(scene, {ApiKey.API_VERSIONS: (0, 4)}).versions_spoken == [("ApiVersions", 4), ("StopReplica", newest)]
+    assert play(scene, {18: (0, 4), ApiKey.STOP_REPLICA: (0, 2)}).versions_spoken[1:] == [("StopReplica", 2)]
 
 
 def test_a_broker_that_is_too_old_or_too_new_is_told_apart() -> None:

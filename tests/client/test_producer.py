@@ -303,6 +303,21 @@ def test_a_record_that_no_request_can_hold_is_refused_at_once() -> None:
     assert not play(scene).sent
 
 
+def test_a_bug_of_ours_is_seen_and_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def broken(*_: object) -> None:
+        raise ZeroDivisionError
+
+    async def scene(leader: Leader) -> None:
+        monkeypatch.setattr("strandline.client.producer.deliver", broken)
+        async with Cluster(leader.settings()) as cluster:
+            producer = Producer(cluster)
+            await producer.send("orders", b"x")
+            with pytest.raises(ZeroDivisionError):
+                await asyncio.wait_for(producer.flush(), 10)
+
+    play(scene)
+
+
 def test_a_topic_that_does_not_exist_is_told_when_sending() -> None:
     async def scene(leader: Leader) -> None:
         async with Cluster(leader.settings()) as cluster, Producer(cluster) as producer:

@@ -15,6 +15,7 @@ from strandline.testing import Broker
 KILLS = 10
 PARTITIONS = 3
 ACKNOWLEDGED_PER_LIFE = 300
+UNANSWERED_MAX = 2_000
 WAIT_S = 60.0
 QUIET = {"log_level": 0, "log.connection.close": False}
 
@@ -55,7 +56,7 @@ class Load:
 
     def _run(self) -> None:
         while not self._stop.is_set():
-            for _ in range(20):
+            for _ in range(20 if self.sent - self.count < UNANSWERED_MAX else 0):
                 partition = self.sent % PARTITIONS
                 self._producer.produce(self._topic, b"%d" % self.sent, partition=partition, on_delivery=self._heard)
                 self.sent += 1

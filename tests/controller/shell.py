@@ -173,6 +173,11 @@ class Shell:
                 errors = {stopped.partition: error_code for stopped in request.partitions}
                 self.step(StopReplicaAnswered(broker_id, epoch, partitions=errors))
 
+    def repair_log_directory(self, broker_id: int, *partitions: TopicPartition) -> None:
+        """It works again."""
+        epoch = self.store.brokers[broker_id].broker_epoch
+        self.step(LeaderAndIsrAnswered(broker_id, epoch, partitions=dict.fromkeys(partitions, ErrorCode.NONE)))
+
     def storage_error(self, broker_id: int, *partitions: TopicPartition) -> None:
         epoch = self.store.brokers[broker_id].broker_epoch
         errors = dict.fromkeys(partitions, ErrorCode.KAFKA_STORAGE_ERROR)

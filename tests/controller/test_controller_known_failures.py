@@ -19,6 +19,7 @@ from strandline.controller.events import (
     LeaderAndIsrAnswered,
     LogDirFailuresSeen,
     StopReplicaAnswered,
+    TopicSeen,
     UpdateMetadataAnswered,
 )
 from strandline.controller.replies import ControlledShutdownReply, PartitionsReply, TopicReply
@@ -136,6 +137,7 @@ def test_answers_of_an_earlier_life_mean_nothing() -> None:
     shell = cluster_of(1, 2)
     old = shell.store.brokers[1].broker_epoch
     shell.bounce(1)
+    shell.change_isr(ORDERS, 2, 1)
     state = shell.store.leaderships[ORDERS]
     shell.step(LeaderAndIsrAnswered(1, old, partitions={ORDERS: ErrorCode.KAFKA_STORAGE_ERROR}))
     shell.step(StopReplicaAnswered(1, old, partitions={ORDERS: ErrorCode.NONE}))
@@ -340,16 +342,18 @@ def test_a_topic_without_replicas_in_the_store_is_left_alone() -> None:
 
 
 def test_a_topic_that_vanished_from_the_store_is_forgotten() -> None:
+    """It is not tried again and again."""
     shell = cluster_of(1, 2)
     del shell.store.topics["orders"]
     del shell.store.leaderships[ORDERS]
-    shell.is_holding = True
     shell.lose(1)
-    shell.answer()
-    shell.answer()
-    assert not shell.open, "it does not try again and again"
-    shell.step(shell.store.topic_seen("orders"))
     assert "orders" not in shell.controller.cluster.topics
+
+
+def test_a_new_topic_that_vanished_before_it_had_leaders_is_forgotten() -> None:
+    shell = cluster_of(1, 2)
+    shell.step(TopicSeen("ghost", TopicAssignment(UUID(int=9), {0: ReplicaAssignment((1,))}), 0))
+    assert "ghost" not in shell.controller.cluster.topics
 
 
 def test_a_topic_that_was_made_anew_under_our_eyes_is_another() -> None:

@@ -95,7 +95,9 @@ class FuzzRun:
         return ValidRequests(self._chance, topics, ranges)
 
     def _stream(self, requests: ValidRequests, number: int) -> bytes:
-        """Every API in every version gets its turn, one after the other."""
+        """Every API in every version gets its turn, in an order that is new each time round."""
+        if number % len(requests.kinds) == 0:
+            self._chance.shuffle(requests.kinds)
         api, version = requests.kinds[number % len(requests.kinds)]
         self.report.kinds.add((api.key, version))
         return mutated(requests.frame(api, version, number), self._chance)

@@ -195,6 +195,16 @@ def test_a_client_may_have_asked_for_its_own_retention() -> None:
     assert remaining(shell) == set()
 
 
+def test_a_client_that_asks_for_all_time_gets_all_that_a_record_can_hold() -> None:
+    shell = Shell(SETTINGS)
+    shell.now_ms = 10 * RETENTION_MS
+    offsets = (OffsetToCommit(topic="orders", partition=0, offset=1),)
+    shell.decide(OffsetCommit(group="g", retention_time_ms=2**63 - 1, offsets=offsets))
+    shell.restart()
+    shell.pass_time(10 * RETENTION_MS)
+    assert remaining(shell) == {"orders"}
+
+
 def test_consumer_groups_keep_what_they_read() -> None:
     shell = Shell(SETTINGS)
     shell.set_topics(orders=1)

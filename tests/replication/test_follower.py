@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from tests.replication.memory_log import MemoryLog, Record
 
-from strandline.model.failures import ErrorCode
+from strandline.model.failures import BrokenInvariant, ErrorCode
 from strandline.replication.effects import (
     Adopt,
     AdvanceLogStart,
@@ -217,8 +217,22 @@ class TestOutOfRange:
         assert follower.truncated() == (HighWatermarkMoved(3, 10),)
         assert follower.request(0) == Fetch(5, 10, -1, 10)
 
+    def test_the_leader_begins_where_we_end(self) -> None:
+        """Then there is nothing to cut, and nothing to throw away."""
+        log = log_of(0, 0, 0)
+        follower = self.out_of_range(log)
+        assert follower.offset_answered(AskOffset(5, earliest=False), ErrorCode.NONE, 3, 0) == ()
+        effects = follower.offset_answered(AskOffset(5, earliest=True), ErrorCode.NONE, 3, 0)
+        assert effects == (TryAgain(1000, ErrorCode.OFFSET_OUT_OF_RANGE),)
+        assert follower.request(1000) == Fetch(5, 3, 0, 0)
+
     def test_nobody_answers(self) -> None:
         follower = self.out_of_range(log_of(0))
         effects = follower.offset_answered(AskOffset(5, earliest=False), ErrorCode.NOT_LEADER_OR_FOLLOWER, -1, 0)
         assert effects == (TryAgain(1000, ErrorCode.NOT_LEADER_OR_FOLLOWER),)
         assert follower.request(1000) == AskOffset(5, earliest=False)
+
+
+def test_a_high_watermark_beyond_the_log_is_our_own_bug() -> None:
+    with pytest.raises(BrokenInvariant, match="high watermark 2 beyond 1"):
+        following(log_of(0), high_watermark=2)

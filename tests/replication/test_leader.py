@@ -161,6 +161,20 @@ class TestShrinking:
         leader.follower_fetched(2, 3, 0)
         assert proposal(leader).cause == "2 ends at 3, below the high watermark 5: it has lost records"
 
+    def test_who_is_only_about_to_join_need_not_leave(self) -> None:
+        leader = leading((1,), log_end_offset=5)
+        leader.follower_fetched(2, 5, 0)
+        proposal(leader)
+        leader.follower_fetched(2, 3, 0)
+        assert leader.effects == []
+
+    def test_a_loss_waits_for_the_proposal_that_is_under_way(self) -> None:
+        leader = leading((1, 2), log_end_offset=5, high_watermark=5)
+        leader.follower_fetched(3, 5, 0)
+        proposal(leader)
+        leader.follower_fetched(2, 3, 0)
+        assert leader.effects == []
+
     def test_nothing_else_is_proposed_meanwhile(self) -> None:
         leader = leading()
         leader.appended(5, 0)
@@ -203,6 +217,7 @@ class TestWhatBecameOfIt:
 
     def test_both_isrs_count_until_then(self) -> None:
         leader, _ = self.proposing()
+        assert leader.appended(4, now_ms=60_000) is None  # long after broker 2 was at the end
         assert (leader.isr, leader.maximal_isr, leader.high_watermark) == ((1,), (1, 2), 2)
         assert str(leader) == ("leader of epoch 5 from 2: log end 4, high watermark 2, isr 1 (proposed 1,2)")
 
@@ -317,6 +332,11 @@ class TestLowWatermark:
 def test_a_leader_that_is_not_in_its_isr_is_a_bug_of_the_controller() -> None:
     with pytest.raises(BrokenInvariant, match="in sync with itself"):
         leading((2, 3))
+
+
+def test_a_high_watermark_beyond_the_log_is_our_own_bug() -> None:
+    with pytest.raises(BrokenInvariant, match="high watermark 2 beyond log end 1"):
+        leading(log_end_offset=1, high_watermark=2)
 
 
 def test_a_leader_is_told_so() -> None:

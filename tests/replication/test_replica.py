@@ -81,6 +81,12 @@ def test_old_words_are_ignored() -> None:
     assert replica.leader is not None
 
 
+def test_a_follower_ignores_old_versions_too() -> None:
+    replica = replica_of(log_of(1))
+    replica.decide(says(2, 3, 7), 0)
+    assert lines(replica.decide(says(1, 4, 6), 0)) == ["ignored: version 6 is older than 7"]
+
+
 def test_a_version_that_the_leader_wrote_itself_is_known() -> None:
     replica = replica_of(log_of(0))
     replica.decide(says(1, 3, 7, (1,)), 0)

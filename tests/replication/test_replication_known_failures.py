@@ -383,6 +383,7 @@ def test_13_kip_903_only_who_is_alive_and_the_same_joins(live: dict[int, int], b
 
 def test_13_kip_903_a_late_fetch_of_an_earlier_life_is_refused() -> None:
     leader = leading()
+    leader.check_follower_fetch(2, leader_epoch=5)  # one that does not say
     leader.check_follower_fetch(2, leader_epoch=5, broker_epoch=12)
     leader.check_follower_fetch(2, leader_epoch=5, broker_epoch=13)  # we may not have heard of this one yet
     refused = refusal(lambda: leader.check_follower_fetch(2, leader_epoch=5, broker_epoch=11))

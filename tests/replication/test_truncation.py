@@ -104,6 +104,9 @@ class TestDiverging:
         assert diverging_epoch(log_of(0, 0, 2), last_fetched_epoch=0, fetch_offset=2) is None
         assert diverging_epoch(log_of(0, 0, 2), last_fetched_epoch=2, fetch_offset=3) is None
 
+    def test_the_log_start_is_in_range(self) -> None:
+        assert diverging_epoch(log_of(0, 0, 2, start=5), last_fetched_epoch=0, fetch_offset=5) is None
+
     def test_too_long_an_epoch(self) -> None:
         assert diverging_epoch(log_of(0, 0, 2), last_fetched_epoch=0, fetch_offset=3) == (0, 2)
 

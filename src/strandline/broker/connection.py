@@ -107,7 +107,7 @@ class Connection:
         self._when_answered = when_answered  # asks the owner to call `proceed`, soon
         self._cutter = FrameCutter(request_bytes_max)
         self._pending: deque[Pending] = deque()  # not yet sent, the first of them unanswered
-        self._held: deque[bytes] = deque()  # frames that wait their turn
+        self._held: deque[bytearray] = deque()  # frames that wait their turn, to be written to as all others
         self._held_bytes = 0
         self._has_deferred = False
         self._is_settling = False
@@ -207,7 +207,7 @@ class Connection:
         if self._ended:
             return
         if self._held or self._is_held_up():
-            self._held.append(bytes(frame))
+            self._held.append(bytearray(frame))
             self._held_bytes += len(frame)
         else:
             self._handle(frame)

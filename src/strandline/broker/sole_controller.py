@@ -23,6 +23,7 @@ from strandline.broker.procedures import each_of
 from strandline.broker.topic_creation import NewTopic, TopicCreation
 from strandline.broker.topic_deletion import TopicDeletion
 from strandline.broker.topic_opening import TopicOpening
+from strandline.broker.topic_turns import TopicTurns
 from strandline.groups.settings import OffsetsTopicSettings
 from strandline.metadata import paths
 from strandline.model.failures import Refused, StorageFailed
@@ -37,9 +38,10 @@ KEPT = {"retention.ms": "-1"}
 class SoleController:
     def __init__(self, state: ControlledState) -> None:
         self._state = state
+        self._turns = TopicTurns()
         self._opening = TopicOpening(state)
-        self._creation = TopicCreation(state, self._opening)
-        self._deletion = TopicDeletion(state)
+        self._creation = TopicCreation(state, self._opening, self._turns)
+        self._deletion = TopicDeletion(state, self._turns)
 
     @property
     def settings(self) -> BrokerSettings:
@@ -100,13 +102,6 @@ class SoleController:
     async def create_topics(self, wanted: Sequence[NewTopic]) -> dict[str, UUID | Exception]:
         return await self._creation.create(wanted)
 
-    async def create_topic(self, topic: str, partition_count: int, properties: Mapping[str, str]) -> UUID:
-        """Returns its id once it can be used. The settings have been checked by the caller."""
-        outcome = (await self._creation.create([NewTopic(topic, partition_count, properties)]))[topic]
-        if isinstance(outcome, Exception):
-            raise outcome
-        return outcome
-
     async def create_topics_by_default(self, topics: Iterable[str]) -> dict[str, Exception]:
         """As a client's question for its metadata creates them, or an internal topic's first use. What failed.
 
@@ -114,7 +109,7 @@ class SoleController:
         """
         names = list(topics)
         for topic in names:
-            await self._creation.wait_for(topic)
+            await self._turns.wait_for(topic)
         missing, failed = [], {}
         for topic in names:
             if topic not in self._state.image.topics:
@@ -155,7 +150,7 @@ class SoleController:
     # Growing and going.
 
     async def add_partitions(self, partition_counts: Mapping[str, int]) -> dict[str, Exception | None]:
-        """To this many in all. The caller has checked that it is more than there are."""
+        """To this many in all; what failed."""
         return await self._creation.grow(partition_counts)
 
     async def delete_topics(self, topics: Iterable[str]) -> dict[str, Exception | None]:

@@ -11,11 +11,11 @@ from uuid import UUID
 from strandline.broker.controlled_state import ControlledState
 from strandline.broker.procedures import all_of
 from strandline.broker.topic_opening import TopicOpening
+from strandline.broker.topic_turns import TopicTurns
 from strandline.log.log_directory import KRAFT_METADATA_TOPIC
 from strandline.metadata import paths
-from strandline.metadata.answer import Answer
 from strandline.metadata.config_values import encode_config
-from strandline.metadata.errors import BadVersion, MultiFailed, NodeExists, NoNode
+from strandline.metadata.errors import MultiFailed, NodeExists, NoNode
 from strandline.metadata.operations import Create, SetData
 from strandline.metadata.values import ReplicaAssignment, TopicAssignment, decode_topic, encode_topic
 from strandline.model.failures import ErrorCode, Refused
@@ -37,10 +37,10 @@ def metric_name(topic: str) -> str:
 
 
 class TopicCreation:
-    def __init__(self, state: ControlledState, opening: TopicOpening) -> None:
+    def __init__(self, state: ControlledState, opening: TopicOpening, turns: TopicTurns) -> None:
         self._state = state
         self._opening = opening
-        self._being_created: dict[str, Answer[None]] = {}
+        self._turns = turns
 
     async def create(self, wanted: Sequence[NewTopic]) -> dict[str, UUID | Exception]:
         """Many at a time; for each its id once it can be used, or why not."""
@@ -54,7 +54,7 @@ class TopicCreation:
                 outcomes[topic.name] = refused
             else:
                 # The name is taken until the topic is there: of two that ask at a time, one is told that it exists.
-                self._being_created[topic.name] = Answer()
+                self._turns.take(topic.name)
                 similar_names[metric_name(topic.name)] = topic.name
                 accepted.append(topic)
         try:
@@ -62,24 +62,20 @@ class TopicCreation:
             outcomes |= {topic.name: outcome for topic, outcome in zip(accepted, written, strict=True)}
             outcomes |= await self._opening.open([topic for topic, id_ in outcomes.items() if isinstance(id_, UUID)])
         finally:
-            for topic in accepted:
-                self._being_created.pop(topic.name).deliver(None)
+            self._turns.give_back(topic.name for topic in accepted)
         return outcomes
-
-    async def wait_for(self, topic: str) -> None:
-        """Until it is there, or has failed, if it is being created."""
-        if topic in self._being_created:
-            await self._being_created[topic]
 
     def similar_names(self) -> dict[str, str]:
         """Every topic by the name that metrics give it."""
-        return {metric_name(name): name for name in (*self._state.image.topics, *self._being_created)}
+        return {metric_name(name): name for name in (*self._state.image.topics, *self._turns.names())}
 
     def check_name(self, topic: str, similar_names: Mapping[str, str]) -> None:
         check_topic_name(topic)
         if topic == KRAFT_METADATA_TOPIC:
             raise Refused(ErrorCode.INVALID_TOPIC_EXCEPTION, f"{topic} is a name that Kafka keeps for itself.")
-        if topic in self._state.image.topics or topic in self._being_created:
+        if topic in self._turns:
+            raise Refused(ErrorCode.TOPIC_ALREADY_EXISTS, f"Topic {topic!r} is just being created or deleted.")
+        if topic in self._state.image.topics:
             raise Refused(ErrorCode.TOPIC_ALREADY_EXISTS, f"Topic {topic!r} already exists.")
         similar = similar_names.get(metric_name(topic))
         if similar is not None:
@@ -112,21 +108,24 @@ class TopicCreation:
     # Growing.
 
     async def grow(self, partition_counts: Mapping[str, int]) -> dict[str, Exception | None]:
-        """To this many partitions in all. The caller has checked that it is more than there are."""
+        """To this many partitions in all; the outcome of each."""
         topics = list(partition_counts)
-        grown = await all_of(self._grow(topic, count) for topic, count in partition_counts.items())
-        outcomes = dict(zip(topics, grown, strict=True))
-        return outcomes | await self._opening.open([topic for topic, outcome in outcomes.items() if outcome is None])
+        await self._turns.wait_and_take(topics)
+        try:
+            grown = await all_of(self._grow(topic, count) for topic, count in partition_counts.items())
+            outcomes = dict(zip(topics, grown, strict=True))
+            return outcomes | await self._opening.open([topic for topic, failure in outcomes.items() if not failure])
+        finally:
+            self._turns.give_back(topics)
 
     async def _grow(self, topic: str, partition_count: int) -> None:
+        if topic not in self._state.image.topics:
+            raise Refused(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"There is no topic {topic!r}.")
         node = await self._state.session.get(paths.topic_path(topic))
         assignment = decode_topic(topic, node.data)
         alone = ReplicaAssignment((self._state.broker_id,))
         added = {index: alone for index in range(partition_count) if index not in assignment.partitions}
+        if not added:
+            raise Refused(ErrorCode.INVALID_PARTITIONS, f"Topic {topic!r} has {len(assignment.partitions)} partitions.")
         grown = TopicAssignment(assignment.topic_id, {**assignment.partitions, **added})
-        try:
-            await self._state.session.set(paths.topic_path(topic), encode_topic(grown), node.stat.version)
-        except (BadVersion, NoNode):
-            raise Refused(
-                ErrorCode.INVALID_PARTITIONS, f"Topic {topic!r} is being changed by another request."
-            ) from None
+        await self._state.session.set(paths.topic_path(topic), encode_topic(grown), node.stat.version)

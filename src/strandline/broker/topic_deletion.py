@@ -9,33 +9,39 @@ from contextlib import suppress
 from strandline.broker.controlled_state import ControlledState
 from strandline.broker.procedures import all_of, each_of
 from strandline.broker.topic_opening import PARTITIONS_PER_WRITE
+from strandline.broker.topic_turns import TopicTurns
 from strandline.metadata import paths
-from strandline.metadata.errors import NodeExists
+from strandline.metadata.errors import StoreError
 from strandline.metadata.operations import Delete, Operation
 from strandline.model.failures import ErrorCode, Refused, StorageFailed
 from strandline.model.partitions import TopicPartition
 
 
 class TopicDeletion:
-    def __init__(self, state: ControlledState) -> None:
+    def __init__(self, state: ControlledState, turns: TopicTurns) -> None:
         self._state = state
+        self._turns = turns
 
     async def delete(self, topics: Iterable[str]) -> dict[str, Exception | None]:
         """Many at a time; the outcome of each."""
         names = list(topics)
-        marked = dict(zip(names, await all_of(self._mark(topic) for topic in names), strict=True))
-        await self.finish([topic for topic, is_ours in marked.items() if is_ours is True])
-        return {topic: outcome if isinstance(outcome, Exception) else None for topic, outcome in marked.items()}
+        await self._turns.wait_and_take(names)
+        try:
+            outcomes: dict[str, Exception | None] = dict.fromkeys(names)
+            outcomes |= zip(names, await all_of(self._mark(topic) for topic in names), strict=True)
+            marked = [topic for topic, failure in outcomes.items() if failure is None]
+            try:
+                await self.finish(marked)
+            except StoreError as failure:
+                outcomes |= dict.fromkeys(marked, failure)
+            return outcomes
+        finally:
+            self._turns.give_back(names)
 
-    async def _mark(self, topic: str) -> bool:
-        """False when another request is at it."""
+    async def _mark(self, topic: str) -> None:
         if topic not in self._state.image.topics:
             raise Refused(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"There is no topic {topic!r}.")
-        try:
-            await self._state.session.create(paths.delete_topic_path(topic))
-        except NodeExists:
-            return False
-        return True
+        await self._state.session.create(paths.delete_topic_path(topic))
 
     async def finish(self, topics: Iterable[str]) -> None:
         """Everything of topics that are marked."""

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from uuid import UUID
 
@@ -62,10 +63,7 @@ class TopicOpening:
         read = await all_of(self._read(topic) for topic in topics)
         stored = [outcome for outcome in read if isinstance(outcome, StoredTopic)]
         await in_turns(self._state.host, stored, self._use_logs_there)
-        try:
-            await self._create_missing_logs(stored)
-        except StorageFailed as failure:
-            logger.error("no place for new partitions: %s", failure)
+        await self._create_missing_logs(stored)
         await in_turns(self._state.host, stored, self._publish)
         return {topic: outcome for topic, outcome in zip(topics, read, strict=True) if isinstance(outcome, Exception)}
 
@@ -125,18 +123,19 @@ class TopicOpening:
     # What this broker has.
 
     def _use_logs_there(self, topic: StoredTopic) -> None:
-        self._state.configuration.set_topic(topic.name, topic.properties)
-        directories = self._state.directories
-        for index in topic.assignment:
-            name = TopicPartition(topic.name, index)
-            directory = directories.directory_of(name)
-            if directory is None or self._state.partitions.find(name) is not None:
+        state = self._state
+        state.configuration.set_topic(topic.name, topic.properties)
+        log_settings = state.configuration.log_settings(topic.name)
+        for name in (TopicPartition(topic.name, index) for index in topic.assignment):
+            directory = state.directories.directory_of(name)
+            if directory is None or state.partitions.find(name) is not None:
                 continue
-            if directory.claim(name, topic.topic_id):
-                directory.logs[name].change_settings(self._state.configuration.log_settings(topic.name))
-            else:
-                directory.set_aside(name, token=self._state.host.unique_id().hex)
-                logger.warning("the folder of %s was of another topic with this name, and is set aside", name)
+            with suppress(StorageFailed):  # its directory has told, and goes offline with all that it has
+                if directory.claim(name, topic.topic_id):
+                    directory.logs[name].change_settings(log_settings)
+                else:
+                    directory.set_aside(name, token=state.host.unique_id().hex)
+                    logger.warning("the folder of %s was of another topic with this name, and is set aside", name)
 
     async def _create_missing_logs(self, topics: Sequence[StoredTopic]) -> None:
         state = self._state
@@ -147,10 +146,16 @@ class TopicOpening:
             for index in sorted(topic.assignment)
             if (has_all or index in topic.new) and state.directories.log_of(TopicPartition(topic.name, index)) is None
         ]
-        if wanted:
+        if not wanted:
+            return
+        try:
             creations = state.directories.begin_create(wanted, now_ms=state.host.now_ms())
-            await each_of(in_thread(state.host, creation.run) for creation in creations)
-            for creation in creations:
+        except StorageFailed as failure:
+            logger.error("no place for new partitions: %s", failure)
+            return
+        await each_of(in_thread(state.host, creation.run) for creation in creations)
+        for creation in creations:
+            with suppress(StorageFailed):
                 state.directories.end_create(creation)
 
     def _publish(self, topic: StoredTopic) -> None:

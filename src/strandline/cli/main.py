@@ -100,10 +100,10 @@ CLUSTER_COMMANDS = lazy_commands(
 log = LazyGroup(
     "log",
     LOG_COMMANDS,
-    help="""Look at logs: Strandline's or Apache Kafka's, broker up or down.
+    help="""Look at logs: Strandline's or Apache Kafka's.
 
-    PATH is a file, a partition's folder or a whole data directory. Nothing is ever changed, except by
-    `clean --execute`.
+    PATH is a file, a partition's folder or a whole data directory, broker up or down. Nothing is ever changed, except
+    by `clean --execute`.
     """,
 )
 
@@ -125,6 +125,9 @@ cli = LazyGroup(
         "group": LazyCommand(THIS, "group", "Consumer groups: who reads, how far, and from where on."),
         "config": LazyCommand(THIS, "config", "Settings of topics and brokers."),
         "cluster": LazyCommand(THIS, "cluster", "The brokers, and how they are."),
+        "log-dirs": LazyCommand(
+            "strandline.cli.log_dirs", "log_dirs", "Show where replicas lie, and how large they are."
+        ),
         "bench": LazyCommand(THIS, "bench", "How fast it is, told as Kafka's own tools do."),
         "log": LazyCommand(THIS, "log", "Look at logs: Strandline's or Apache Kafka's."),
     },

@@ -4,29 +4,25 @@ from __future__ import annotations
 
 import asyncio
 import signal
-from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
+from strandline.client.blocking import Blocking, Work
 from strandline.client.cluster import Cluster
 from strandline.client.settings import ClientSettings
 
 T = TypeVar("T")
-Work = Callable[[Cluster], Awaitable[T]]
 
 
 def run(settings: ClientSettings, work: Work[T]) -> T:
-    async def perform() -> T:
-        async with Cluster(settings) as cluster:
-            return await work(cluster)
-
-    return asyncio.run(perform())
+    with Blocking(settings) as client:
+        return client(work)
 
 
 def run_until_interrupted(settings: ClientSettings, work: Work[T]) -> T | None:
     """Ctrl-C and SIGTERM are how such a command is meant to end: it cleans up, and nothing is wrong."""
 
     async def perform() -> T | None:
-        task = asyncio.ensure_future(_perform_with_cluster())
+        task = asyncio.ensure_future(perform_with_cluster())
         loop = asyncio.get_running_loop()
         for number in (signal.SIGINT, signal.SIGTERM):
             loop.add_signal_handler(number, task.cancel)
@@ -35,7 +31,7 @@ def run_until_interrupted(settings: ClientSettings, work: Work[T]) -> T | None:
         except asyncio.CancelledError:
             return None
 
-    async def _perform_with_cluster() -> T:
+    async def perform_with_cluster() -> T:
         async with Cluster(settings) as cluster:
             return await work(cluster)
 

@@ -19,7 +19,7 @@ from strandline.cli.reports import Column, Report, report_format_option
 from strandline.cli.running import run
 from strandline.client.cluster import Cluster
 from strandline.client.settings import ClientSettings
-from strandline.client.trimming import delete_records
+from strandline.client.trimming import TO_HIGH_WATERMARK, delete_records
 from strandline.model.partitions import TopicPartition
 
 COLUMNS = (
@@ -75,7 +75,7 @@ def trim(
 
 def _row(partition: TopicPartition, offsets: dict[str, Any], limit: int) -> dict[str, Any]:
     start, high_watermark = offsets["start"] or 0, offsets["high_watermark"] or 0
-    new_start = high_watermark if limit < 0 else max(start, limit)
+    new_start = high_watermark if limit == TO_HIGH_WATERMARK else max(start, limit)
     return {
         "topic": partition.topic,
         "partition": partition.partition,

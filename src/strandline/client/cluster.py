@@ -192,6 +192,10 @@ class Cluster:
     async def ask_controller(self, request: Message, response: type[R], error_codes: ErrorCodes[R]) -> R:
         return await self._ask_until_served(Route(self.controller), request, response, error_codes)
 
+    async def ask_broker(self, node_id: int, request: Message, response: type[R], error_codes: ErrorCodes[R]) -> R:
+        """For what only that broker can say."""
+        return await self._ask_until_served(Route(partial(self.broker, node_id)), request, response, error_codes)
+
     async def ask_coordinator(
         self,
         group_id: str,

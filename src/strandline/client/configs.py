@@ -7,11 +7,12 @@ from enum import IntEnum
 from typing import NamedTuple, TypeVar
 
 from strandline.client.cluster import Cluster
-from strandline.client.failures import BrokerRefused
+from strandline.client.failures import BrokerRefused, ClientError
 from strandline.wire.layout import Message
 from strandline.wire.messages.describe_configs import (
     DescribeConfigsRequest,
     DescribeConfigsResource,
+    DescribeConfigsResourceResult,
     DescribeConfigsResponse,
     DescribeConfigsResult,
 )
@@ -114,10 +115,18 @@ def _configs(result: DescribeConfigsResult) -> list[Config]:
             each.read_only,
             each.is_sensitive,
             each.documentation or "",
-            each.synonyms[1].value if len(each.synonyms) > 1 else None,
+            _inherited(each),
         )
         for each in result.configs
     ]
+
+
+def _inherited(config: DescribeConfigsResourceResult) -> str | None:
+    """The next in line; under its own name where it has another, for that may count in other units."""
+    if len(config.synonyms) < 2:
+        return None
+    following = config.synonyms[1]
+    return following.value if following.name == config.name else f"{following.name}={following.value}"
 
 
 async def alter_configs(
@@ -138,5 +147,7 @@ async def _ask(cluster: Cluster, resource: Resource, request: Message, response:
     if resource.kind is ResourceType.BROKER and resource.name:
         if not cluster.view.nodes:
             await cluster.refresh(())
-        return await (await cluster.broker(int(resource.name))).ask(request, response)
+        if int(resource.name) not in cluster.view.nodes:
+            raise ClientError(f"there is no broker {resource.name}: `strandline cluster info` shows which there are")
+        return await cluster.ask_broker(int(resource.name), request, response, lambda _: [])
     return await cluster.ask_any(request, response, lambda _: [])

@@ -223,17 +223,13 @@ class Connection(asyncio.BufferedProtocol):
         correlation_id = decode_correlation_id(frame)
         if not self._pending or self._pending[0].correlation_id != correlation_id:
             raise ProtocolError(f"an answer has correlation id {correlation_id}, which is not that of the next request")
-        pending = self._pending.popleft()
+        pending = self._pending[0]  # until it is decoded: whatever goes wrong there, its caller hears of it
+        answer = pending.decode(pending.version, response_body(pending.api_key, pending.version, frame))
+        self._pending.popleft()
         pending.deadline.cancel()
         self._admit_waiting()
-        if pending.answer.done():  # its caller was cancelled
-            return
-        try:
-            body = response_body(pending.api_key, pending.version, frame)
-            pending.answer.set_result(pending.decode(pending.version, body))
-        except ProtocolError as error:
-            pending.answer.set_exception(ClientError(f"the answer of {self.address} cannot be read: {error}"))
-            raise
+        if not pending.answer.done():  # else its caller was cancelled
+            pending.answer.set_result(answer)
 
     def _admit_waiting(self) -> None:
         while self._waiting:

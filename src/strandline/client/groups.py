@@ -60,9 +60,10 @@ async def list_groups(cluster: Cluster, states: Sequence[str] = ()) -> list[Grou
 
 
 async def _list_at(cluster: Cluster, node_id: int, states: Sequence[str]) -> list[GroupListing]:
-    connection = await cluster.broker(node_id)
-    response = await connection.ask(ListGroupsRequest(list(states)), ListGroupsResponse)
-    if response.error_code and response.error_code != ErrorCode.COORDINATOR_NOT_AVAILABLE:
+    response = await cluster.ask_broker(
+        node_id, ListGroupsRequest(list(states)), ListGroupsResponse, lambda answer: [answer.error_code]
+    )
+    if response.error_code:
         raise BrokerRefused(response.error_code, f"groups of broker {node_id}")
     return [_listing(each, node_id) for each in response.groups]
 

@@ -41,7 +41,9 @@ async def describe_log_directories(
 async def _describe_at(
     cluster: Cluster, node_id: int, topics: list[DescribableLogDirTopic] | None
 ) -> list[ReplicaSize]:
-    response = await (await cluster.broker(node_id)).ask(DescribeLogDirsRequest(topics), DescribeLogDirsResponse)
+    response = await cluster.ask_broker(
+        node_id, DescribeLogDirsRequest(topics), DescribeLogDirsResponse, lambda answer: [answer.error_code]
+    )
     if response.error_code:
         raise BrokerRefused(response.error_code, f"log directories of broker {node_id}")
     return [

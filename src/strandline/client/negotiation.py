@@ -41,9 +41,13 @@ class BrokerVersions:
         return version
 
     def _newest_common(self, api: Api, version_max: int | None = None) -> int | None:
-        first, last = self._ranges.get(api.key, (0, -1))
+        first, last = self._ranges.get(api.key) or self._untold(api)
         newest = min(last, api.last_version if version_max is None else min(version_max, api.last_version))
         return newest if newest >= max(first, api.first_version) else None
+
+    def _untold(self, api: Api) -> tuple[int, int]:
+        """A broker of ours does not tell of what only brokers say to each other; it knows what we know."""
+        return (api.first_version, api.last_version) if api.key in INTER_BROKER else (0, -1)
 
     def _describe_missing(self, api: Api) -> str:
         if api.key not in self._ranges:

@@ -55,6 +55,7 @@ class Producer:
         self._work = asyncio.Event()  # something may be sent now
         self._progress = asyncio.Event()  # something was delivered, or failed
         self._requests: set[asyncio.Task[None]] = set()
+        self._bug: BaseException | None = None
         self._sender: asyncio.Task[None] | None = None
         self._loop = asyncio.get_running_loop()
 
@@ -136,6 +137,7 @@ class Producer:
         """A batch has its first record. The one before it may be full, so let the sender have a turn."""
         if self._sender is None:
             self._sender = asyncio.create_task(self._send_for_ever())
+            self._sender.add_done_callback(self._task_ended)
         self._loop.call_later(self.settings.linger_ms / 1000, self._work.set)
         self._work.set()
         await asyncio.sleep(0)
@@ -143,7 +145,16 @@ class Producer:
     async def _wait_for_progress(self) -> None:
         self._progress.clear()
         self._work.set()
-        await self._progress.wait()
+        if self._bug is None:
+            await self._progress.wait()
+        if self._bug is not None:
+            raise self._bug
+
+    def _task_ended(self, task: asyncio.Task[None]) -> None:
+        """What is no ClientError is a bug of ours, and nobody shall wait for ever because of it."""
+        if not task.cancelled() and task.exception() is not None:
+            self._bug = task.exception()
+            self._progress.set()
 
     # Sending them
 
@@ -212,6 +223,7 @@ class Producer:
         task = asyncio.create_task(self._deliver(leader_id, queues))
         self._requests.add(task)
         task.add_done_callback(self._requests.discard)
+        task.add_done_callback(self._task_ended)
 
     async def _deliver(self, leader_id: int, queues: list[PartitionQueue]) -> None:
         batches = [queue.under_way for queue in queues if queue.under_way is not None]

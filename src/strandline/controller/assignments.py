@@ -110,6 +110,9 @@ def adopt_topic(draft: Draft, name: str, assignment: TopicAssignment, version: i
 
 
 def known_topic_seen(draft: Draft, topic: Topic, assignment: TopicAssignment, version: int) -> None:
+    for partition in topic.partitions.values():
+        if partition.leadership is None:
+            draft.touch(partition)
     if isinstance(topic.under_way, SetTopic | RemoveTopic):
         return  # the answer to our own write is on its way
     change = change_under_way(topic)

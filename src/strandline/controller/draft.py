@@ -28,7 +28,7 @@ class Draft:
         self._writes: list[Write] = []
         self._leaderships: list[LeadershipChange] = []
         self._partitions_to_read: list[TopicPartition] = []
-        self._topics_to_read: list[str] = []
+        self._topics_to_read: dict[str, None] = {}
         self._timers: list[SetTimer] = []
         self._resignation: Resign | None = None
 
@@ -74,7 +74,7 @@ class Draft:
         self._partitions_to_read.append(partition.name)
 
     def read_topic(self, name: str) -> None:
-        self._topics_to_read.append(name)
+        self._topics_to_read[name] = None
 
     def wait(self, waiter: Waiter) -> None:
         """Whoever waits is answered when nothing is open, which may be now."""

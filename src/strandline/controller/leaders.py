@@ -14,7 +14,6 @@ from typing import NamedTuple
 from strandline.controller.cluster import Cluster, Partition
 from strandline.controller.draft import Draft
 from strandline.controller.effects import SetTimer, TimerKind
-from strandline.controller.elections import preferred_election
 from strandline.controller.events import ElectionRequestSeen, UncleanElectionChanged
 from strandline.controller.replies import PartitionResult
 from strandline.controller.requests import ElectionKind, ElectLeadersRequest
@@ -110,10 +109,8 @@ def rebalance(draft: Draft) -> None:
             f" {imbalance.preferred_count} it should, {imbalance.percentage:.0f}% imbalance above {limit}%"
         )
         for partition in imbalance.drifted:
-            situation = draft.cluster.situation(partition)
-            if preferred_election(situation.replicas, partition.isr, situation.live) is not None:
-                partition.election = cause
-                draft.touch(partition)
+            partition.election = cause
+            draft.touch(partition)
     draft.set_timer(SetTimer(TimerKind.REBALANCE, draft.now_ms + settings.leader_imbalance_check_interval_ms))
 
 

@@ -28,6 +28,7 @@ from strandline.groups.states import ClassicState
 from strandline.model.coordinators import STORED_STRING_BYTES_MAX, check_storable
 from strandline.model.failures import ErrorCode, Refused
 from strandline.model.partitions import TopicPartition
+from strandline.model.settings import LONG_MAX
 
 
 def tombstone(group_id: str, partition: TopicPartition) -> GroupRecord:
@@ -44,7 +45,7 @@ def commit_offsets(state: CoordinatorState, draft: Draft, command: OffsetCommit)
             command.member_id, command.generation, is_transactional=False, knows_epochs=command.knows_epochs
         )
     retention_ms = command.retention_time_ms
-    expire_timestamp_ms = NONE_MS if retention_ms == NO_TIME else draft.now_ms + retention_ms
+    expire_timestamp_ms = NONE_MS if retention_ms == NO_TIME else min(draft.now_ms + retention_ms, LONG_MAX)
     return _commit(state, draft, command.group, command.offsets, expire_timestamp_ms)
 
 

@@ -35,14 +35,14 @@ class FollowerProgress:
         # follower that fetches all day and never gets to the end is lagging (SPEC R3).
         self.last_caught_up_ms = now_ms if in_sync else NEVER_MS
         self.broker_epoch = NO_BROKER_EPOCH  # as told with its last fetch
-        self.counts = in_sync  # whether it is in the maximal ISR, without which the high watermark does not move
+        self.counts = False  # whether it is in the maximal ISR, without which the high watermark does not move
 
     def fetched(
         self, fetch_offset: int, log_start_offset: int, leader_end_offset: int, broker_epoch: int, now_ms: int
     ) -> None:
         if fetch_offset >= leader_end_offset:
             self.last_caught_up_ms = max(self.last_caught_up_ms, now_ms)
-        elif fetch_offset >= self.last_fetch_leader_end_offset > UNKNOWN_OFFSET:
+        elif fetch_offset >= self.last_fetch_leader_end_offset:
             # It has now what the leader had when it last asked. Where records come all the time, nobody gets closer.
             self.last_caught_up_ms = max(self.last_caught_up_ms, self.last_fetch_ms)
         self.log_end_offset = fetch_offset
