@@ -142,7 +142,9 @@ class Broker:
             self.settings.max_incremental_fetch_session_cache_slots, lambda: secrets.randbelow(INT_MAX) + 1
         )
         produce = ProduceHandler(self.partitions, self.host)
-        self.dispatch = Dispatch(api_handlers(self, produce), produce.settle)
+        self.dispatch = Dispatch(
+            api_handlers(self, produce), produce.settle, entries_max=self.settings.max_entries_per_request
+        )
         self.housekeeping = Housekeeping(self.host, self.configuration, self.directories, self.partitions)
         self._listen()
         self.housekeeping.start()

@@ -52,6 +52,11 @@ class SoleController:
     def creates_topics_by_default(self) -> bool:
         return self.settings.auto_create_topics_enable
 
+    @property
+    def topics_by_default_max(self) -> int:
+        """How many of them at a time."""
+        return max(1, self.settings.max_partitions_per_request // self.settings.num_partitions)
+
     # At the start.
 
     async def start(self) -> None:
