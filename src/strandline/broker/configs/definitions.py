@@ -22,7 +22,6 @@ from strandline.broker.configs.accepted import AcceptedTopicSettings
 from strandline.broker.network_settings import NetworkSettings
 from strandline.controller.settings import ControllerSettings
 from strandline.groups.settings import GroupSettings, OffsetsTopicSettings
-from strandline.metadata.zookeeper_settings import ZooKeeperSettings
 from strandline.model.settings import (
     INT_MAX,
     CleanerSettings,
@@ -54,7 +53,6 @@ BROKER_SETTINGS: tuple[type[PropertySettings], ...] = (
     ControllerSettings,
     TransactionSettings,
     TransactionStateTopicSettings,
-    ZooKeeperSettings,
 )
 DYNAMIC_FIELDS: dict[type[PropertySettings], frozenset[str]] = {
     LogSettings: frozenset(entry.name for entry in fields(LogSettings)),
