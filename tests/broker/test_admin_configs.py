@@ -338,7 +338,7 @@ def test_a_setting_that_nobody_knows_is_named_once(tmp_path: Path, caplog: pytes
     with caplog.at_level(logging.WARNING), RunningBroker(str(tmp_path), zookeeper_connect="zk:2181", a_b="c"):
         pass
     warnings = [record.getMessage() for record in caplog.records if record.levelno == logging.WARNING]
-    assert warnings == ["settings that nobody here knows have no effect: a.b, zookeeper.connect"]
+    assert warnings == ["settings that have no effect here: a.b, zookeeper.connect"]
 
 
 def test_a_bad_setting_stops_the_start_with_a_sentence(tmp_path: Path) -> None:

@@ -201,9 +201,9 @@ class Broker:
 
     async def _load_configuration(self) -> None:
         """Dynamic settings and those of topics, before any log is opened with them."""
-        unknown = self.configuration.unknown_names()
-        if unknown:
-            logger.warning("settings that nobody here knows have no effect: %s", ", ".join(unknown))
+        ignored = self.configuration.names_without_effect()
+        if ignored:
+            logger.warning("settings that have no effect here: %s", ", ".join(ignored))
         await self.configuration.load(self.session, self.settings.broker_id)
 
 
