@@ -22,6 +22,7 @@ from strandline.broker.configs.accepted import AcceptedTopicSettings
 from strandline.broker.network_settings import NetworkSettings
 from strandline.controller.settings import ControllerSettings
 from strandline.groups.settings import GroupSettings, OffsetsTopicSettings
+from strandline.metadata.zookeeper_settings import ZooKeeperSettings
 from strandline.model.settings import (
     INT_MAX,
     CleanerSettings,
@@ -53,6 +54,7 @@ BROKER_SETTINGS: tuple[type[PropertySettings], ...] = (
     ControllerSettings,
     TransactionSettings,
     TransactionStateTopicSettings,
+    ZooKeeperSettings,
 )
 CLUSTER_ONLY: tuple[type[PropertySettings], ...] = (ZooKeeperSettings,)  # a broker with a store of its own warns
 DYNAMIC_FIELDS: dict[type[PropertySettings], frozenset[str]] = {

@@ -269,6 +269,16 @@ transaction.state.log.segment.bytes
     The segment size of the topic of the transactions when it is created.
 transactional.id.expiration.ms
     How long a transactional id that is not used is remembered.
+zookeeper.connect
+    Where ZooKeeper is, host:port,host:port/chroot; without it the metadata lies beside the data.
+zookeeper.connection.timeout.ms
+    How long the first connection to ZooKeeper may take; -1 is as long as a session.
+zookeeper.max.in.flight.requests
+    How many requests to ZooKeeper may be under way.
+zookeeper.max.queued.requests
+    How many requests to ZooKeeper may wait behind those under way.
+zookeeper.session.timeout.ms
+    After which silence ZooKeeper takes the broker for dead.
 """
 
 
