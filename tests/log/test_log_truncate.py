@@ -192,6 +192,16 @@ class TestReplay:
         append(log, *(batch_of("plain from here on") for _ in range(3)))
         assert self.replays_of_cut(log, 2) == 0
 
+    def test_a_producer_that_was_forgotten_and_began_anew_is_not_taken_for_its_earlier_self(self) -> None:
+        """Its second batch has the sequence of one from before: it is no repetition, and must be written."""
+        log = make_log()
+        append(log, numbered(0, 2), numbered(2, 2))
+        log.expire_producers(NOW + 10**10)
+        append(log, numbered(0, 2), batch_of("a"))
+        log.truncate_to(log.log_end_offset - 1, now_ms=NOW)
+        (outcome,) = append(log, numbered(2, 2))
+        assert (outcome.base_offset, outcome.is_duplicate) == (6, False)
+
     def test_a_forgotten_producers_transaction_is_open_again_without_its_marker(self) -> None:
         """Nobody is known when the log is cut; yet readers of committed data must stop where it began."""
         log = make_log()

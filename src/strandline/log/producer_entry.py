@@ -54,6 +54,14 @@ class ProducerEntry:
     def last_batch(self) -> CachedBatch | None:
         return self.batches[-1] if self.batches else None
 
+    def has_begun_anew(self, sequence: int) -> bool:
+        """Whether a batch in the log with this sequence does not continue the one before it. Compaction leaves gaps
+        between sequences, but never sends them back."""
+        last = self.last_batch
+        if last is None or sequence == (last.last_sequence + 1) & SEQUENCE_MAX:
+            return False
+        return 0 <= sequence <= last.last_sequence
+
     def add_batch(self, producer_epoch: int, batch: CachedBatch) -> None:
         if producer_epoch != self.producer_epoch:
             self._change_epoch(producer_epoch)

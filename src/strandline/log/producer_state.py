@@ -135,6 +135,8 @@ class ProducerState:
             entry = self._add(head.producer_id, head.producer_epoch)
         elif from_client:
             refuse_unless_next(entry, head.producer_epoch, sequence, attributes & TRANSACTIONAL != 0)
+        elif entry.has_begun_anew(sequence):
+            entry.batches.clear()  # it was forgotten in between: what it sent before then is repeated by nobody
         last_offset = base_offset + head.last_offset_delta
         batch = CachedBatch(sequence, head.last_sequence, base_offset, last_offset, timestamp)
         entry.add_batch(head.producer_epoch, batch)
