@@ -8,6 +8,8 @@ import signal
 import pytest
 from tests.cli.commands import WAIT_S, Commands
 
+from strandline.testing import Broker
+
 
 def test_lines_go_in_and_come_out(commands: Commands, topic: str) -> None:
     assert commands("produce", topic, stdin=b"hello\n\nworld") == ""
@@ -177,6 +179,24 @@ def test_a_writer_sends_a_line_as_soon_as_it_is_there(commands: Commands, topic:
 
 def _exists(commands: Commands, topic: str) -> bool:
     return topic in commands("topic", "list", "--format", "json")
+
+
+def test_a_writer_and_a_reader_outlive_restarts_of_the_broker() -> None:
+    with Broker(process=True, group_initial_rebalance_delay_ms=0) as broker:
+        commands = Commands(broker.bootstrap)
+        commands("produce", "lines", stdin=b"0\n")
+        with commands.start("produce", "lines") as writer, commands.start("consume", "lines", "-g", "g") as reader:
+            assert writer.stdin is not None
+            assert reader.stdout is not None
+            assert reader.stdout.readline() == b"0\n"
+            for number in range(1, 4):
+                broker.restart()
+                writer.stdin.write(b"%d\n" % number)
+                writer.stdin.flush()
+                assert reader.stdout.readline() == b"%d\n" % number
+            writer.stdin.close()
+            assert writer.wait(WAIT_S) == 0
+        assert commands.lines("consume", "lines", "-e") == ["0", "1", "2", "3"]
 
 
 def test_a_group_goes_on_where_it_was(commands: Commands, topic: str) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Coroutine
 from typing import Any
 
 import pytest
-from tests.client.scripted_broker import HANG_UP, TOPIC_ID, Answer, ScriptedBroker, names_of
+from tests.client.scripted_broker import HANG_UP, SILENCE, TOPIC_ID, Answer, ScriptedBroker, names_of
 
 from strandline.client.cluster import Cluster
 from strandline.client.failures import BrokerRefused, ClientError, NoTopic
@@ -265,6 +265,29 @@ def test_a_leader_that_moves_is_followed() -> None:
             assert (one.values(), two.values()) == ([], [b"x"])
 
     asyncio.run(run())
+
+
+def test_a_cluster_that_is_gone_is_waited_for_until_the_deadline_and_no_longer() -> None:
+    async def send_many(producer: Producer) -> None:
+        for _ in range(1000):
+            await producer.send("orders", bytes(100), partition=0)
+
+    async def scene(leader: Leader) -> None:
+        leader.answers[ProduceRequest] = lambda _: SILENCE
+        settings = leader.settings(delivery_timeout_ms=60, default_api_timeout_ms=30, batch_size=200)
+        async with Cluster(settings) as cluster, Producer(cluster) as producer:
+            sending = asyncio.create_task(send_many(producer))
+            while not leader.received(ProduceRequest):
+                await asyncio.sleep(0.001)
+            leader.stop()  # while the queue is full, and the one who fills it waits
+            with pytest.raises(ClientError):
+                await asyncio.wait_for(sending, 10)
+            await asyncio.wait_for(producer.flush(), 10)
+            assert isinstance(producer.failure, ClientError)
+        assert 0 < producer.record_count < 1000
+        assert producer.delivered_count == 0
+
+    play(scene)
 
 
 def test_a_partition_without_leader_holds_up_no_other() -> None:

@@ -99,8 +99,9 @@ class Cluster:
                 return connection
         async with self._locks[FIRST_CONTACT, GENERAL]:
             known = [node.address for node in self.view.nodes.values()]
+            addresses = list(dict.fromkeys([*known, *self.settings.addresses()]))
             failures = []
-            for address in dict.fromkeys([*known, *self.settings.addresses()]):
+            for address in addresses:
                 try:
                     connection = await Connection.open(address, self.settings)
                 except BrokerUnreachable as error:
@@ -109,7 +110,9 @@ class Cluster:
                 self._connections[FIRST_CONTACT, GENERAL] = connection
                 return connection
         kind = BrokerUnreachable if known else NoBroker
-        raise kind(failures[0] if len(failures) == 1 else f"no broker can be reached: {'; '.join(failures)}")
+        if len(addresses) == 1:
+            raise kind(failures[0])
+        raise kind(f"no broker can be reached at {', '.join(map(str, addresses))}: {failures[0]}")
 
     async def controller(self) -> Connection:
         if self.view.controller_id == NO_LEADER:

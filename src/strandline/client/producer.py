@@ -230,8 +230,6 @@ class Producer:
         outcomes = await deliver(self.cluster, leader_id, batches)
         for queue in queues:
             self._settle(queue, outcomes[queue.partition])
-        self._work.set()
-        self._progress.set()
 
     def _settle(self, queue: PartitionQueue, outcome: ProduceOutcome) -> None:
         batch = queue.under_way
@@ -267,13 +265,13 @@ class Producer:
     def _dismiss(self, queue: PartitionQueue, batch: OutgoingBatch) -> None:
         queue.under_way = None
         self._buffered_bytes -= batch.size_bytes
+        self._work.set()
+        self._progress.set()
 
     def _fail_waiting(self, error: ClientError) -> None:
         """Nothing that is due can be sent."""
         for queue in [each for each in self._queues.values() if self._is_due(each)]:
             self._give_up(queue, queue.waiting.popleft(), error)
-        self._work.set()
-        self._progress.set()
 
     async def _ask_identity(self) -> ProducerIdentity:
         connection = await self.cluster.any_broker()
