@@ -207,6 +207,19 @@ def test_forgotten_partitions_are_not_read_any_more(peer: BrokerPeer) -> None:
     assert peer.ask(asked, 11, FetchResponse).responses == []
 
 
+def test_a_partition_that_is_forgotten_while_its_session_waits(running: RunningBroker, peer: BrokerPeer) -> None:
+    """From another connection, which no client does: the poll that waits is answered all the same."""
+    session_id = begin_session(peer, wanted())
+    with running.peer() as waiting:
+        waiting.tell(in_session(session_id, 1, wait_ms=600_000), 11)
+        until_waiting(running)
+        asked = in_session(session_id, 2)
+        asked.forgotten_topics_data = [ForgottenTopic("orders", partitions=[0])]
+        peer.ask(asked, 11, FetchResponse)
+        peer.produce("orders", batch_of(b"a"))
+        assert values(only(waiting.hear(11, FetchResponse))) == [b"a"]
+
+
 def test_sessions_that_are_not_there_or_not_there_yet(peer: BrokerPeer) -> None:
     session_id = begin_session(peer, wanted())
     assert peer.ask(in_session(session_id, 5), 11, FetchResponse).error_code == ErrorCode.INVALID_FETCH_SESSION_EPOCH

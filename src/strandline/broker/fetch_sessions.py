@@ -108,7 +108,8 @@ class FetchContext:
         for followed, data in news:
             if has_records(data):
                 key = followed.topic, followed.partition
-                session.followed[key] = session.followed.pop(key)
+                if session.followed.pop(key, None) is not None:  # forgotten, perhaps, while this answer waited
+                    session.followed[key] = followed
         return news if self.is_incremental else answers
 
 
