@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.log.making_logs import NOW, append, killed, make_log, records_in, sized_batch, timed_batch
 
+from strandline.log import lookup
 from strandline.log.log import Log
 from strandline.log.lookup import TimestampOffset
 from strandline.records.batch import NO_TIMESTAMP
-from strandline.records.builder import seal_batch
+from strandline.records.builder import build_batch, seal_batch
 from strandline.records.compression import Codec
 from strandline.records.legacy import build_legacy
 from strandline.records.record import Record
@@ -178,3 +180,17 @@ def test_records_that_cannot_be_read_do_not_end_the_search() -> None:
     )
     append(log, timed_batch([NOW]), nonsense, timed_batch([NOW + 7]))
     assert offset_at(log, NOW + 3) == 2
+
+
+@pytest.mark.parametrize("codec", [Codec.GZIP, Codec.LZ4, Codec.ZSTD, Codec.SNAPPY])
+def test_a_batch_that_would_grow_beyond_reason_is_found_as_a_whole(
+    codec: Codec, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """To look into it would hold up everybody else: whoever asks begins with its first record."""
+    monkeypatch.setattr(lookup, "LOOKUP_BYTES_MAX", 10_000)
+    log = make_log()
+    records = [Record(offset, NOW + offset, None, bytes(5_000)) for offset in range(3)]
+    append(log, timed_batch([NOW - 5]), build_batch(records, codec=codec))
+    assert log.find_by_timestamp(NOW + 2) == TimestampOffset(NOW, 1, 0)
+    monkeypatch.setattr(lookup, "LOOKUP_BYTES_MAX", 20_000)
+    assert log.find_by_timestamp(NOW + 2) == TimestampOffset(NOW + 2, 3, 0)

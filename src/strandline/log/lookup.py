@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from typing import NamedTuple
 
 from strandline.log import index_truth
@@ -10,9 +11,12 @@ from strandline.log.aborted_index import AbortedTransaction
 from strandline.log.log_slice import LogSlice
 from strandline.log.segment import Segment
 from strandline.log.segments import Segments
-from strandline.model.failures import CorruptData
+from strandline.model.failures import CorruptData, TooLargeDecompressed
 from strandline.records.batch import NO_TIMESTAMP
 from strandline.records.record import read_records
+
+# A batch that grows beyond this is found as a whole: looking into it would hold up everybody for one who asks.
+LOOKUP_BYTES_MAX = 32 * 2**20
 
 
 class TimestampOffset(NamedTuple):
@@ -67,9 +71,11 @@ def _find_in_segment(segment: Segment, timestamp: int, from_offset: int) -> Time
         if head.max_timestamp < timestamp or head.last_offset < from_offset:
             continue
         try:
-            for record in read_records(segment.file.read(at, head.size_bytes)):
+            for record in read_records(segment.file.read(at, head.size_bytes), LOOKUP_BYTES_MAX):
                 if record.timestamp >= timestamp and record.offset >= from_offset:
                     return TimestampOffset(record.timestamp, record.offset, head.leader_epoch)
+        except TooLargeDecompressed:
+            return TimestampOffset(head.base_timestamp, max(head.base_offset, from_offset), head.leader_epoch)
         except CorruptData:
             continue  # its CRC holds, its records do not: what one client sent must not end everybody's search
     return None
@@ -99,8 +105,9 @@ def max_timestamp_from(segment: Segment, offset: int) -> int:
         if head.base_offset >= offset:
             largest = head.max_timestamp
         else:
-            records = read_records(segment.file.read(position, head.size_bytes))
-            largest = max((each.timestamp for each in records if each.offset >= offset), default=largest)
+            records = read_records(segment.file.read(position, head.size_bytes), LOOKUP_BYTES_MAX)
+            with suppress(TooLargeDecompressed):
+                largest = max((each.timestamp for each in records if each.offset >= offset), default=largest)
     return largest
 
 

@@ -18,6 +18,7 @@ __all__ = [
     "ProtocolError",
     "Refused",
     "StorageFailed",
+    "TooLargeDecompressed",
     "check",
 ]
 
@@ -37,6 +38,10 @@ class ProtocolError(Exception):
 
 class CorruptData(Exception):
     """Stored or received bytes that break their format. The message is one plain sentence."""
+
+
+class TooLargeDecompressed(CorruptData):
+    """Compressed data that may be sound, and is more than anybody wants to hold."""
 
 
 class StorageFailed(Exception):

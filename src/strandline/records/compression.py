@@ -20,7 +20,7 @@ import zlib
 from enum import IntEnum
 from struct import Struct
 
-from strandline.model.failures import CorruptData
+from strandline.model.failures import CorruptData, TooLargeDecompressed
 from strandline.records.batch import CODEC_MASK, Buffer
 
 # Far above what a batch should hold (`max.message.bytes` is 1 MiB by default), below what hurts a machine.
@@ -99,7 +99,9 @@ def decompress(codec: Codec, data: Buffer, max_bytes: int = DECOMPRESSED_BYTES_M
 
 def _check_bound(codec: Codec, size_bytes: int, max_bytes: int) -> None:
     if size_bytes > max_bytes:
-        raise CorruptData(f"{codec.name.lower()} data exceeds the bound of {max_bytes} bytes when decompressed")
+        raise TooLargeDecompressed(
+            f"{codec.name.lower()} data exceeds the bound of {max_bytes} bytes when decompressed"
+        )
 
 
 def _cut_short(codec: Codec) -> CorruptData:

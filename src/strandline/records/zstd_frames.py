@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import zstandard
 
-from strandline.model.failures import CorruptData
+from strandline.model.failures import CorruptData, TooLargeDecompressed
 
 FRAME_HEAD_BYTES_MAX = 18
 BLOCK_HEAD_BYTES = 3
@@ -87,7 +87,7 @@ def _decompress_frame(
     decompressor: zstandard.ZstdDecompressor, data: memoryview, frame: Frame, left_bytes: int, max_bytes: int
 ) -> bytes:
     if frame.is_exact and frame.output_bytes > left_bytes:
-        raise CorruptData(f"zstd data exceeds the bound of {max_bytes} bytes when decompressed")
+        raise TooLargeDecompressed(f"zstd data exceeds the bound of {max_bytes} bytes when decompressed")
     try:
         # The library takes 0 for "no limit given", hence the 1.
         return decompressor.decompress(data, max_output_size=max(1, min(frame.output_bytes, left_bytes)))
@@ -95,6 +95,6 @@ def _decompress_frame(
         if frame.output_bytes <= left_bytes:
             raise
         # It does not say whether the output was too long or the input bad.
-        raise CorruptData(
+        raise TooLargeDecompressed(
             f"zstd data exceeds the bound of {max_bytes} bytes when decompressed, or is damaged: {error}"
         ) from None
