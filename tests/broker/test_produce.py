@@ -92,6 +92,18 @@ def test_version_13_names_topics_by_id(peer: BrokerPeer) -> None:
         assert answer.responses[0].partition_responses[0].error_code == expected
 
 
+@pytest.mark.parametrize("cut_at", [1, 2, 3, 4, 20, 100])
+def test_a_request_is_taken_wherever_the_receive_before_it_ended(peer: BrokerPeer, cut_at: int) -> None:
+    topic = TopicProduceData("orders", partition_data=[PartitionProduceData(0, bytes(batch_of(b"a")))])
+    frame = framed_request(0, 9, body=encode(ProduceRequest(None, 1, 5_000, [topic]), 9))
+    peer.send(frame + frame[:cut_at])
+    first = peer.hear(9, ProduceResponse)
+    peer.send(frame[cut_at:])
+    second = peer.hear(9, ProduceResponse)
+    offsets = [answer.responses[0].partition_responses[0].base_offset for answer in (first, second)]
+    assert offsets == [0, 1]
+
+
 def test_a_batch_sent_twice_with_its_sequence_is_there_once(running: RunningBroker, peer: BrokerPeer) -> None:
     identity = peer.ask(InitProducerIdRequest(None, 60_000), 4, InitProducerIdResponse)
     batch = batch_of(b"a", producer_id=identity.producer_id, producer_epoch=0, base_sequence=0)

@@ -66,6 +66,15 @@ def test_whole_frames_are_views_of_what_was_received() -> None:
     assert (bytes(first), bytes(second)) == (b"ONE", b"two")
 
 
+@pytest.mark.parametrize("cut_at", range(1, 19))
+def test_a_frame_can_be_written_to_wherever_the_stream_was_cut(cut_at: int) -> None:
+    """A leader sets offsets in the batches where they lie, also where a receive ended within the size of a frame."""
+    stream, cutter = bytearray(framed(b"first", b"second")), FrameCutter()
+    pieces = [memoryview(stream)[:cut_at], memoryview(stream)[cut_at:]]
+    frames = [frame for piece in pieces for frame in cutter.cut(piece)]
+    assert [frame.readonly for frame in frames] == [False, False]
+
+
 def test_a_spilled_frame_outlives_the_shared_buffer() -> None:
     cutter = FrameCutter()
     shared = bytearray(framed(b"half a frame"))

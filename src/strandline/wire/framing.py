@@ -57,7 +57,8 @@ class FrameCutter:
         A size that is not allowed raises ProtocolError after the frames before it.
         """
         if self._size_begun:
-            received, self._size_begun = memoryview(self._size_begun + bytes(received)), b""
+            # Writable, as every frame is: a leader sets offsets in the batches of a request where they lie.
+            received, self._size_begun = memoryview(bytearray(self._size_begun) + received), b""
         position, end = 0, len(received)
         if self._frame_bytes:
             position = min(self._frame_bytes - self._filled_bytes, end)

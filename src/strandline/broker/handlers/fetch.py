@@ -9,6 +9,8 @@ again at once; when its time is up, it takes what there is.
 
 from __future__ import annotations
 
+import logging
+
 from strandline.broker.dispatch import Body, Instead, Request
 from strandline.broker.fetch_sessions import FetchContext, FetchSessions, FollowedPartition, TopicKey
 from strandline.broker.host import Host
@@ -27,6 +29,8 @@ from strandline.wire.messages.fetch import (
     FetchResponse,
     PartitionData,
 )
+
+logger = logging.getLogger(__name__)
 
 READ_COMMITTED = 1
 Answers = list[tuple[FollowedPartition, PartitionData]]
@@ -141,18 +145,28 @@ class LongPoll:
 
     def _look(self) -> None:
         self._is_looking = False
-        if self._request.parts is not None or self._request.connection.is_closed:
-            return
-        answers, is_enough = self._handler.read(self._context, self._asked)
-        if is_enough:
-            self._answer(answers)
+        if self._request.parts is None and not self._request.connection.is_closed:
+            self._read(is_last=False)
 
     def _time_is_up(self) -> None:
-        self._answer(self._handler.read(self._context, self._asked)[0])
+        self._read(is_last=True)
 
-    def _answer(self, answers: Answers) -> None:
-        self._end()
-        self._request.answer(self._handler.body(self._request.api_version, self._context, answers))
+    def _read(self, *, is_last: bool) -> None:
+        """Whatever goes wrong that nobody foresaw, the peer must not wait for ever: its connection ends."""
+        try:
+            answers, is_enough = self._handler.read(self._context, self._asked)
+            body = (
+                self._handler.body(self._request.api_version, self._context, answers) if is_enough or is_last else None
+            )
+        except Exception:
+            logger.exception("a long poll failed; its connection is closed")
+            self._end()
+            self._request.connection.end("a long poll failed here")
+            self._request.deliver([])
+            return
+        if body is not None:
+            self._end()
+            self._request.answer(body)
 
     def _end(self) -> None:
         self._timer.cancel()
