@@ -79,8 +79,8 @@ def test_lines_of_kcat_and_lines_by_hand_are_read() -> None:
     assert parse_record(kcat) == RecordLine(b"k", b"v", (("a", b"1"),), 5, None)
     assert parse_record(b' { "value" : 7 } ') == RecordLine(None, b"7", (), None, None)
     assert parse_record(b'{"value":{"a": 1}}').value == b'{"a": 1}'
-    assert parse_record(b"{}") == RecordLine(None, None, (), None, None)
-    assert parse_record(b'{"headers":[{"key":"a","value":1}]}').headers == (("a", b"1"),)
+    assert parse_record(b'{"value":null}') == RecordLine(None, None, (), None, None)
+    assert parse_record(b'{"value":"","headers":[{"key":"a","value":1}]}').headers == (("a", b"1"),)
 
 
 @pytest.mark.parametrize(
@@ -240,3 +240,10 @@ def test_options_say_something_about_every_record() -> None:
     assert with_constants(record, b"k", (("b", None),), 3, True) == RecordLine(
         b"k", None, (("a", b"1"), ("b", None)), 5, 3
     )
+
+
+@pytest.mark.parametrize("line", [b'{"id": 7, "total": 5}', b'{"key": "a"}', b'{"valu": "x"}', b"{}"])
+def test_a_line_without_a_value_is_refused(line: bytes) -> None:
+    """It is an ordinary document, more likely than not: written as a tombstone it would be lost."""
+    with pytest.raises(BadRecordLine, match="it has no value"):
+        parse_record(line)

@@ -232,3 +232,16 @@ def test_a_log_start_beyond_the_end_of_a_whole_log_is_not_believed(tmp_path: Pat
     (tmp_path / LOG_STARTS).write_bytes(checkpoints.encode_offsets({ORDERS: 1000}))
     log = open_directory(tmp_path).logs[ORDERS]
     assert (log.log_start_offset, log.log_end_offset) == (0, log_end_offset)
+
+
+def test_synced_records_that_are_missing_at_the_start_are_told_of(tmp_path: Path) -> None:
+    """Somebody cut a file between two batches while nobody looked: nothing is damaged, and yet records are gone."""
+    directory = open_directory(tmp_path)
+    log = directory.create(ORDERS, now_ms=NOW_MS)
+    middle = append(log, STEPS[0]).last_offset + 1
+    first_batch_bytes = log.size_bytes
+    end = append(log, STEPS[1]).last_offset + 1
+    directory.close(now_ms=NOW_MS)
+    os.truncate(f"{log.directory}/{0:020}.log", first_batch_bytes)
+    told = open_directory(tmp_path).findings[-1]
+    assert told == f"{ORDERS} ends at {middle}, and was on the disk up to {end}: records are gone"

@@ -65,7 +65,7 @@ def consume(
     quiet: bool,
     settings: ClientSettings,
 ) -> None:
-    r"""Print the records of topics.
+    """Print the records of topics.
 
     Reads from the first record on until it is interrupted, unless -o, -n or -e say otherwise.
 
@@ -73,11 +73,11 @@ def consume(
     Offsets  start, end, 47 (an offset), +5 (after the start), -5 (before the end), 5:10, :end, 100:end,
              @T, @T:U, @:U; T and U are 1700000000000, 2026-11-15, 2026-11-15T04:12:42Z, -1h or, for U, 1h or end.
     Format   %t topic, %p partition, %o offset, %k key, %v value, %d time, %h headers, %e epoch, %K %V lengths,
-             %H number of headers; %v{hex}, %v{base64}, %d{strftime[%F %T]}, %h{%k=%v }, %V{big32}; \n \t \xNN %%
+             %H number of headers; %v{hex}, %v{base64}, %d{strftime[%F %T]}, %h{%k=%v }, %V{big32}; \\n \\t \\xNN %%
 
     \b
     strandline consume orders -o -10 -e                    # the last ten of each partition
-    strandline consume orders -o @-1h:end -f '%o %k %v\n'  # the last hour
+    strandline consume orders -o @-1h:end -f '%o %k %v\\n'  # the last hour
     """
     wanted = _range(offsets, group)
     if group is not None and (partitions is not None or wanted.end is not None):

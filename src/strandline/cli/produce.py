@@ -70,7 +70,7 @@ def produce(
     quiet: bool,
     settings: ClientSettings,
 ) -> None:
-    r"""Write records from standard input to a topic.
+    """Write records from standard input to a topic.
 
     Each line is a record, unless -K, -D, -f or -J say otherwise. A topic that does not exist is created where the
     brokers allow it.

@@ -26,6 +26,7 @@ from strandline.records.record import Headers
 DECODER = json.JSONDecoder()
 STRICT = json.JSONDecoder(parse_constant=lambda constant: _refuse(constant))  # no NaN, which jq does not know
 BLANK = " \t\r"
+VALUE_NAMES = {"value", "value_base64", "payload", "payload_base64"}
 
 
 class BadRecordLine(ValueError):
@@ -98,13 +99,16 @@ def parse_record(line: bytes) -> RecordLine:
     except (ValueError, RecursionError) as error:
         raise BadRecordLine(f"not a JSON object: {error}") from None
     timestamp = _number(members, "timestamp", "ts")
-    return RecordLine(
+    record = RecordLine(
         _bytes_of(members, "key"),
         _bytes_of(members, "value", "payload"),
         _headers_of(members),
         None if timestamp is None or timestamp < 0 else timestamp,
         None,
     )
+    if not members.keys() & VALUE_NAMES:
+        raise BadRecordLine("it has no value: a line is what `consume -J` prints. Where lines are values, leave out -J")
+    return record
 
 
 def _members(text: str) -> dict[str, tuple[Any, str]]:

@@ -9,6 +9,7 @@ import os
 import resource
 import signal
 import sys
+from collections.abc import Mapping
 from typing import NoReturn
 
 import click
@@ -52,13 +53,14 @@ def serve(
     logging.basicConfig(
         level=logging.INFO if verbose else logging.WARNING, format="%(asctime)s %(levelname)s %(message)s"
     )
+    properties: dict[str, str] = {}
     try:
         properties = gather_properties(config_path, data, host, port, assignments)
         asyncio.run(_serve(properties, until_stdin_closes=until_stdin_closes))
     except (BadSetting, DirectoryInUse, StoreInUse, ForeignDirectory, StorageFailed, CorruptData) as error:
         fail(str(error))
     except OSError as error:
-        fail(f"cannot start: {error.strerror or error}{_advice(error)}")
+        fail(f"cannot start: {error.strerror or error}{_advice(error, properties)}")
 
 
 def gather_properties(
@@ -115,9 +117,10 @@ def ready_line(broker: Broker) -> str:
     host, port = broker.addresses[0]
     shown = "localhost" if host in ("127.0.0.1", "::1", "0.0.0.0", "::") else f"[{host}]" if ":" in host else host
     address = f"{shown}:{port}"
+    open_to = ", open to whoever reaches this machine" if host in ("0.0.0.0", "::") else ""
     data = ", ".join(os.path.relpath(path) for path in broker.directory_settings.log_dirs)
     return (
-        f"strandline is ready at {address} (broker {broker.settings.broker_id}, data in {data});"
+        f"strandline is ready at {address} (broker {broker.settings.broker_id}, data in {data}{open_to});"
         f" try: echo hello | strandline produce greetings -b {address}"
     )
 
@@ -130,8 +133,10 @@ def _raise_open_files() -> None:
         resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
 
 
-def _advice(error: OSError) -> str:
-    return "; is another broker running? Choose another port with --port" if error.errno == errno.EADDRINUSE else ""
+def _advice(error: OSError, properties: Mapping[str, str]) -> str:
+    if error.errno != errno.EADDRINUSE:
+        return ""
+    return f": {properties['listeners']}. Is another broker running? Choose another port with --port"
 
 
 def fail(sentence: str) -> NoReturn:

@@ -127,6 +127,10 @@ class LogDirectory:
             self.findings += [f"{folder}/{sentence}" for sentence in found]
             self._load_topic_id(folder, partition)
         self.cleaner_offsets = self.read_cleaner_offsets()
+        for partition, offset in recovery_points.items():
+            if partition in self.logs and offset > self.logs[partition].log_end_offset:
+                end = self.logs[partition].log_end_offset
+                self.findings.append(f"{partition} ends at {end}, and was on the disk up to {offset}: records are gone")
         # What was lost must not count as flushed when the log has grown past it again (KAFKA-10101).
         if any(offset > self._recovery_point_of(partition) for partition, offset in recovery_points.items()):
             self.write_recovery_points()
