@@ -15,6 +15,7 @@ from strandline.broker.handlers.api_versions import api_versions_handler
 from strandline.broker.network_settings import NetworkSettings
 from strandline.broker.server import Server
 from strandline.log.log_slice import LogSlice
+from strandline.model.settings import INT_MAX
 from strandline.wire.versions import ApiKey
 
 T = TypeVar("T")
@@ -89,7 +90,8 @@ class RunningServer:
             ApiKey.LEAVE_GROUP: fail,
             ApiKey.PRODUCE: lambda _: Instead.NO_ANSWER,
         }
-        dispatch = Dispatch({**handlers, ApiKey.API_VERSIONS: api_versions_handler(handlers)})
+        handlers[ApiKey.API_VERSIONS] = api_versions_handler(handlers)
+        dispatch = Dispatch(handlers, entries_max=INT_MAX)  # large bodies are bytes to echo here, nobody's entries
         try:
             self.server = Server(self._settings, dispatch, clock=self.clock)
             self.addresses = self.server.listen(self._host, 0)

@@ -11,6 +11,7 @@ from tests.broker.admin_peer import AdminPeer, Alteration
 from tests.broker.running_broker import RunningBroker, batch_of
 
 from strandline.broker.broker import Broker
+from strandline.broker.configs import changes
 from strandline.broker.configs.definitions import BROKER_CONFIGS, TOPIC_CONFIGS, ConfigKind
 from strandline.broker.configs.description import ConfigSource
 from strandline.broker.configs.operations import OperationKind
@@ -296,6 +297,18 @@ def test_settings_are_stored_as_kafka_stores_them(broker: RunningBroker, peer: A
     assert [decode_config_change(tree.find(notice).data) for notice in notices] == list(stored)
 
 
+def test_notices_do_not_pile_up(broker: RunningBroker, peer: AdminPeer, monkeypatch: pytest.MonkeyPatch) -> None:
+    def notices() -> int:
+        return broker.call(lambda: len(broker.broker._store.tree.find(paths.CONFIG_CHANGES).children))
+
+    for number in range(3):
+        peer.set_topic("orders", retention_ms=str(number))
+    assert notices() == 3
+    monkeypatch.setattr(changes, "NOTICE_EXPIRATION_MS", -1000)
+    peer.set_topic("orders", retention_ms="3")
+    assert notices() == 0, "every broker has seen them by now"
+
+
 def test_settings_survive_restarts(tmp_path: Path) -> None:
     with RunningBroker(str(tmp_path)) as broker, AdminPeer.of(broker) as peer:
         peer.create_one("orders", configs={"segment.bytes": "2000"})
@@ -325,7 +338,7 @@ def test_a_setting_that_nobody_knows_is_named_once(tmp_path: Path, caplog: pytes
     with caplog.at_level(logging.WARNING), RunningBroker(str(tmp_path), zookeeper_connect="zk:2181", a_b="c"):
         pass
     warnings = [record.getMessage() for record in caplog.records if record.levelno == logging.WARNING]
-    assert warnings == ["settings that nobody here knows have no effect: a.b, zookeeper.connect"]
+    assert warnings == ["settings that have no effect here: a.b, zookeeper.connect"]
 
 
 def test_a_bad_setting_stops_the_start_with_a_sentence(tmp_path: Path) -> None:

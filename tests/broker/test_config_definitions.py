@@ -22,11 +22,9 @@ from strandline.broker.configs.definitions import (
 )
 from strandline.broker.configs.documentation import BROKER_DOCUMENTATION, TOPIC_DOCUMENTATION
 from strandline.client.settings import ClientSettings
-from strandline.metadata.zookeeper_settings import ZooKeeperSettings
 from strandline.model.settings import LogSettings, PropertySettings
 
-# A client's own; and those of a cluster, which a broker on its own does not know and warns of.
-NOT_A_BROKERS = {f"{each.__module__}.{each.__name__}" for each in (ClientSettings, ZooKeeperSettings)}
+NOT_A_BROKERS = {f"{ClientSettings.__module__}.{ClientSettings.__name__}"}
 
 
 def settings_classes() -> Iterator[type[PropertySettings]]:

@@ -148,7 +148,7 @@ def test_offsets_of_what_is_not_there(orders: BrokerPeer) -> None:
     topics.append(ListOffsetsTopic("orders", [ListOffsetsPartition(0, -1, -1), ListOffsetsPartition(0, -1, -1)]))
     response = orders.ask(ListOffsetsRequest(-1, 0, topics), 7, ListOffsetsResponse)
     errors = [partition.error_code for topic in response.topics for partition in topic.partitions]
-    assert errors == [ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, 0, ErrorCode.INVALID_REQUEST]
+    assert errors == [ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.INVALID_REQUEST, ErrorCode.INVALID_REQUEST]
     assert ask_offset(orders, -1, epoch=3).error_code == ErrorCode.UNKNOWN_LEADER_EPOCH
 
 

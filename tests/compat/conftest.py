@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import warnings
 from collections.abc import Iterator
 from itertools import count
 
@@ -10,6 +12,15 @@ import pytest
 from strandline.testing import Broker
 
 NUMBERS = count()
+
+
+@pytest.fixture(autouse=True)
+def _leftovers_of_clients() -> Iterator[None]:
+    """kafka-python leaves sockets to the garbage collector, which says so, in whatever test comes next."""
+    yield
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ResourceWarning)
+        gc.collect()
 
 
 @pytest.fixture(scope="session")

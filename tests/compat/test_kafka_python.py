@@ -2,23 +2,12 @@
 
 from __future__ import annotations
 
-import gc
-import warnings
 from collections.abc import Iterator
 
 import pytest
 from kafka import KafkaConsumer, KafkaProducer, TopicPartition
 
 WAIT_S = 20
-
-
-@pytest.fixture(autouse=True)
-def _its_own_leftovers() -> Iterator[None]:
-    """kafka-python leaves sockets to the garbage collector, which says so, in whatever test comes next."""
-    yield
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ResourceWarning)
-        gc.collect()
 
 
 @pytest.fixture

@@ -29,7 +29,7 @@ TOOL_HEAP_MB = 128
 
 
 class RefereeMissing(Exception):
-    """Apache Kafka cannot be had on this machine; the sentence says what is absent."""
+    """Apache Kafka or Spark cannot be had on this machine; the sentence says what is absent."""
 
 
 @dataclass(frozen=True)
@@ -103,21 +103,22 @@ def fetch(series: str) -> Kafka:
     """Kafka of this series, from the store or from Maven."""
     pom = HERE / f"kafka-{series}" / "pom.xml"
     home = STORE / f"kafka-{series}"
-    kafka = Kafka(series, _version_in(pom), home / "jars")
-    _need("java", "Java 17 to run Apache Kafka")
-    _need("javac", "a JDK, not only a Java runtime, for its single-file programs")
+    kafka = Kafka(series, version_in(pom, "kafka.version"), home / "jars")
+    need("java", "Java 17 to run Apache Kafka")
+    need("javac", "a JDK, not only a Java runtime, for its single-file programs")
     home.mkdir(parents=True, exist_ok=True)
     with (home / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        _copy_jars(pom, kafka.jars, stamp=home / "stamp")
+        copy_jars(pom, kafka.jars, stamp=home / "stamp", what="Apache Kafka")
     return kafka
 
 
-def _copy_jars(pom: Path, jars: Path, stamp: Path) -> None:
+def copy_jars(pom: Path, jars: Path, stamp: Path, what: str) -> None:
+    """Those that the pom names, unless they are there."""
     digest = hashlib.sha256(pom.read_bytes()).hexdigest()
     if stamp.exists() and stamp.read_text() == digest:
         return
-    _need("mvn", "Maven to fetch Apache Kafka")
+    need("mvn", f"Maven to fetch {what}")
     shutil.rmtree(jars, ignore_errors=True)
     try:
         copied = subprocess.run(
@@ -127,19 +128,19 @@ def _copy_jars(pom: Path, jars: Path, stamp: Path) -> None:
             timeout=FETCH_TIMEOUT_SECONDS,
         )
     except subprocess.TimeoutExpired:
-        raise RefereeMissing(f"Maven did not fetch Apache Kafka within {FETCH_TIMEOUT_SECONDS} seconds.") from None
+        raise RefereeMissing(f"Maven did not fetch {what} within {FETCH_TIMEOUT_SECONDS} seconds.") from None
     if copied.returncode != 0:
         reason = next((line for line in copied.stdout.splitlines() if "ERROR" in line), "no reason given")
-        raise RefereeMissing(f"Maven could not fetch Apache Kafka: {reason.strip()}")
+        raise RefereeMissing(f"Maven could not fetch {what}: {reason.strip()}")
     stamp.write_text(digest)
 
 
-def _need(program: str, what: str) -> None:
+def need(program: str, what: str) -> None:
     if shutil.which(program) is None:
         raise RefereeMissing(f"Interop needs {what}: there is no `{program}` on the path.")
 
 
-def _version_in(pom: Path) -> str:
-    found = re.search(r"<kafka\.version>(.+?)</kafka\.version>", pom.read_text())
+def version_in(pom: Path, name: str) -> str:
+    found = re.search(rf"<{re.escape(name)}>(.+?)</{re.escape(name)}>", pom.read_text())
     assert found is not None
     return found.group(1)

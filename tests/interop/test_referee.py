@@ -1,12 +1,13 @@
-"""Without Kafka these tests fail, and say in one sentence what is missing."""
+"""Without Kafka or Spark these tests fail, and say in one sentence what is missing."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 import pytest
-from tests.interop import kafka
+from tests.interop import kafka, spark
 from tests.interop.kafka import RefereeMissing, fetch
+from tests.interop.spark import fetch_spark
 
 pytestmark = pytest.mark.interop
 
@@ -38,3 +39,23 @@ def test_what_is_missing(
     monkeypatch.setenv("PATH", programs(tmp_path, **present))
     with pytest.raises(RefereeMissing, match=sentence):
         fetch("3.9")
+
+
+@pytest.mark.parametrize(
+    ("present", "sentence"),
+    [
+        ({}, "Interop needs Java 17 to run Apache Spark: there is no `java` on the path."),
+        ({"java": ""}, "Interop needs Maven to fetch Spark's connector for Kafka: there is no `mvn` on the path."),
+        ({"java": "", "mvn": "", "pip": "echo 'ERROR: No matching distribution' >&2; exit 1"},
+         "pip could not install pyspark==.*: ERROR: No matching distribution"),
+    ],
+)  # fmt: skip
+def test_what_is_missing_of_spark(
+    present: dict[str, str], sentence: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(spark, "HOME", tmp_path / "store")
+    monkeypatch.setattr(spark, "PIP", ("pip",))
+    monkeypatch.setattr(spark, "installed_version", lambda: None)
+    monkeypatch.setenv("PATH", programs(tmp_path, **present))
+    with pytest.raises(RefereeMissing, match=sentence):
+        fetch_spark()

@@ -142,7 +142,9 @@ class Broker:
             self.settings.max_incremental_fetch_session_cache_slots, lambda: secrets.randbelow(INT_MAX) + 1
         )
         produce = ProduceHandler(self.partitions, self.host)
-        self.dispatch = Dispatch(api_handlers(self, produce), produce.settle)
+        self.dispatch = Dispatch(
+            api_handlers(self, produce), produce.settle, entries_max=self.settings.max_entries_per_request
+        )
         self.housekeeping = Housekeeping(self.host, self.configuration, self.directories, self.partitions)
         self._listen()
         self.housekeeping.start()
@@ -199,9 +201,9 @@ class Broker:
 
     async def _load_configuration(self) -> None:
         """Dynamic settings and those of topics, before any log is opened with them."""
-        unknown = self.configuration.unknown_names()
-        if unknown:
-            logger.warning("settings that nobody here knows have no effect: %s", ", ".join(unknown))
+        ignored = self.configuration.names_without_effect()
+        if ignored:
+            logger.warning("settings that have no effect here: %s", ", ".join(ignored))
         await self.configuration.load(self.session, self.settings.broker_id)
 
 

@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from strandline.broker.dispatch import MAX_ENTRIES_PER_REQUEST
 from strandline.model.settings import INT_MAX, BadSetting, PropertySettings, setting
 
 LISTENER = re.compile(
@@ -32,6 +33,10 @@ class BrokerSettings(PropertySettings):
     delete_topic_enable: bool = setting(True, "delete.topic.enable")
     # Ours; Kafka's controller has it as a constant.
     max_partitions_per_request: int = setting(10_000, "max.partitions.per.request", at_least=1, at_most=INT_MAX)
+    # Ours. Topics, partitions and whatever else a request lists; a broker has one thread, and others wait for it.
+    max_entries_per_request: int = setting(
+        MAX_ENTRIES_PER_REQUEST, "max.entries.per.request", at_least=1, at_most=INT_MAX
+    )
     max_request_partition_size_limit: int = setting(
         2000, "max.request.partition.size.limit", at_least=1, at_most=INT_MAX
     )

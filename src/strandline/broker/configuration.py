@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TypeVar
 
-from strandline.broker.configs.checks import parse_broker, unknown_names, usable_broker, usable_topic
+from strandline.broker.configs.checks import names_without_effect, parse_broker, usable_broker, usable_topic
 from strandline.metadata import paths
 from strandline.metadata.config_values import decode_config
 from strandline.metadata.store import Session
@@ -53,9 +53,9 @@ class Configuration:
     def replication_settings(self, topic: str) -> ReplicationSettings:
         return ReplicationSettings.from_properties(self.topics.get(topic, {}), self.broker_properties())
 
-    def unknown_names(self) -> list[str]:
-        """Of what the file and `--set` say, what nobody here knows."""
-        return unknown_names(self.static)
+    def names_without_effect(self) -> list[str]:
+        """Of what the file and `--set` say."""
+        return names_without_effect(self.static)
 
     async def load(self, session: Session, broker_id: int) -> None:
         """Everything dynamic there is, before a log is opened with it."""

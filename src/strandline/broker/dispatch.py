@@ -11,8 +11,9 @@ A handler is a plain function of a `Request`. It gives back
 It copies what it wants to keep of the request's body: that is a view into a buffer which others use next.
 
 An API or version that is not served closes the connection, as in Kafka; clients ask ApiVersions first, which is
-answered in any version. So does an exception that nobody foresaw: an answer of UNKNOWN_SERVER_ERROR would make a
-Java producer write its batch twice (KAFKA-14034), a closed connection makes any client try again.
+answered in any version. So does a request that lists more than can be handled while all others wait (`wire.entries`),
+and so does an exception that nobody foresaw: an answer of UNKNOWN_SERVER_ERROR would make a Java producer write its
+batch twice (KAFKA-14034), a closed connection makes any client try again.
 """
 
 from __future__ import annotations
@@ -23,8 +24,11 @@ from enum import Enum
 
 from strandline.broker.connection import CLOSE, Close, Connection, Part, Pending, Reply
 from strandline.model.failures import ProtocolError
+from strandline.wire.entries import check_entries
 from strandline.wire.header import RequestHeader, decode_request_header, frame_response
-from strandline.wire.versions import SPOKEN, ApiKey
+from strandline.wire.versions import SERVED, SPOKEN, ApiKey
+
+MAX_ENTRIES_PER_REQUEST = 50_000  # default of max.entries.per.request
 
 logger = logging.getLogger(__name__)
 
@@ -82,11 +86,18 @@ Handler = Callable[[Request], Body | Instead]
 
 
 class Dispatch:
-    __slots__ = ("_handlers", "_settle", "failures")
+    __slots__ = ("_entries_max", "_handlers", "_settle", "failures")
 
-    def __init__(self, handlers: Mapping[ApiKey, Handler], settle: Callable[[], None] | None = None) -> None:
+    def __init__(
+        self,
+        handlers: Mapping[ApiKey, Handler],
+        settle: Callable[[], None] | None = None,
+        *,
+        entries_max: int = MAX_ENTRIES_PER_REQUEST,
+    ) -> None:
         self._handlers: dict[int, Handler] = {int(api_key): handler for api_key, handler in handlers.items()}
         self._settle = settle
+        self._entries_max = entries_max
         self.failures = 0  # exceptions that nobody foresaw
 
     def handle(self, frame: memoryview, connection: Connection) -> Reply:
@@ -98,6 +109,8 @@ class Dispatch:
         if handler is None:
             raise ProtocolError(f"{SPOKEN[header.api_key].name} is not served by this broker")
         request = Request(connection, header, frame)
+        if len(frame) > self._entries_max and header.api_key in SERVED:  # brokers tell one another as much as there is
+            check_entries(header.api_key, header.api_version, request.body, self._entries_max)
         try:
             answer = handler(request)
             if type(answer) is bytes:

@@ -18,7 +18,7 @@ from struct import Struct
 
 from strandline.broker.connection import Connection, Pending
 from strandline.broker.partition import Partition
-from strandline.records.batch import HEAD_BYTES, MAGIC_POSITION, MAGIC_V2
+from strandline.records.batch import ATTRIBUTES_POSITION, HEAD_BYTES, MAGIC_POSITION, MAGIC_V2, TRANSACTIONAL
 from strandline.wire.header import frame_response
 from strandline.wire.messages.produce import (
     PartitionProduceResponse,
@@ -137,7 +137,11 @@ class ProduceLane:
             end = position + length
             if end != len(frame):
                 return None
-        if end - position < HEAD_BYTES or frame[position + MAGIC_POSITION] != MAGIC_V2:
+        if (
+            end - position < HEAD_BYTES
+            or frame[position + MAGIC_POSITION] != MAGIC_V2
+            or frame[position + ATTRIBUTES_POSITION + 1] & TRANSACTIONAL
+        ):
             return None
         return frame[position:end]
 

@@ -52,6 +52,11 @@ class SoleController:
     def creates_topics_by_default(self) -> bool:
         return self.settings.auto_create_topics_enable
 
+    @property
+    def topics_by_default_max(self) -> int:
+        """How many of them at a time."""
+        return max(1, self.settings.max_partitions_per_request // self.settings.num_partitions)
+
     # At the start.
 
     async def start(self) -> None:
@@ -96,13 +101,6 @@ class SoleController:
 
     async def create_topics(self, wanted: Sequence[NewTopic]) -> dict[str, UUID | Exception]:
         return await self._creation.create(wanted)
-
-    async def create_topic(self, topic: str, partition_count: int, properties: Mapping[str, str]) -> UUID:
-        """Returns its id once it can be used. The settings have been checked by the caller."""
-        outcome = (await self._creation.create([NewTopic(topic, partition_count, properties)]))[topic]
-        if isinstance(outcome, Exception):
-            raise outcome
-        return outcome
 
     async def create_topics_by_default(self, topics: Iterable[str]) -> dict[str, Exception]:
         """As a client's question for its metadata creates them, or an internal topic's first use. What failed.

@@ -1,9 +1,11 @@
 """Bringing partitions to rest: what an event has touched is looked at again until there is nothing to decide.
 
-touched ──▶ nothing under way? ──▶ rules.decide ──▶ a change ──▶ Write ──▶ WriteAnswered ──▶ touched
-                                        │                                      │ declined, unknown
-                                        ▼ nothing                              ▼
-                                   at rest: tell, answer            ReadPartitions ──▶ PartitionsRead ──▶ touched
+    touched ──▶ nothing under way? ──▶ rules.decide ──▶ a change ──▶ Write ──▶ WriteAnswered ──▶ touched
+                                            │                                      │ declined, unknown
+                                            ▼ nothing                              ▼
+                                       at rest: tell, answer            ReadPartitions ──▶ PartitionsRead ──▶ touched
+
+Replicas get their orders when a new epoch is in the store, and at no other time but when they come back.
 """
 
 from __future__ import annotations
@@ -34,9 +36,9 @@ def settle(draft: Draft) -> None:
 
 
 def settle_partition(draft: Draft, partition: Partition) -> None:
-    topic = draft.cluster.topics.get(partition.name.topic)
-    if topic is None or partition.under_way is not None:
-        return
+    if partition.under_way is not None or draft.cluster.partition(partition.name) is not partition:
+        return  # an answer will come; or its topic has gone
+    topic = draft.cluster.topics[partition.name.topic]
     if topic.shall_go:
         draft.touch_topic(topic)
     elif partition.must_read:
@@ -90,9 +92,9 @@ def leadership_uncertain(draft: Draft, name: TopicPartition, change: LeadershipC
 
 def leadership_read(draft: Draft, name: TopicPartition, found: Leadership | None) -> None:
     partition = draft.cluster.partition(name)
-    if partition is None or partition.under_way is None:
+    if partition is None or not isinstance(partition.under_way, Reading):
         return
-    change = _change_under_way(partition)
+    change = partition.under_way.after
     if change is not None and found == change.leadership:
         leadership_committed(draft, name, change)  # it was written, only the answer was lost (KAFKA-14144)
         return

@@ -1,8 +1,10 @@
-"""What the controller knows of a cluster, as values that map onto Kafka's znodes one to one.
+"""What the controller knows of a cluster, as values that map onto Kafka's znodes one to one:
 
-LiveBroker         `/brokers/ids/<id>`, and the zxid that made it: the broker's epoch
-TopicAssignment    `/brokers/topics/<topic>`
-Leadership         `/brokers/topics/<topic>/partitions/<p>/state`, and the znode's version: the partition's epoch
+    LiveBroker         `/brokers/ids/<id>`, and the zxid that made it: the broker's epoch
+    TopicAssignment    `/brokers/topics/<topic>`
+    Leadership         `/brokers/topics/<topic>/partitions/<p>/state`, and the znode's version: the partition's epoch
+
+`metadata` has the same, field for field; the broker's loop translates.
 """
 
 from __future__ import annotations

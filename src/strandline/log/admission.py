@@ -86,7 +86,7 @@ class Admission:
             raise _too_short(batch)
         head = BatchHead._make(HEAD.unpack_from(batch))
         if head.magic != MAGIC_V2 or head.batch_length + LENGTH_END != size or size > self._size_bytes_max:
-            raise _misfit(head, size, self.settings)
+            raise _misfit(batch, head, self.settings)
         if crc32c(memoryview(batch)[ATTRIBUTES_POSITION:]) != head.crc:
             raise Refused(ErrorCode.CORRUPT_MESSAGE, "the CRC of the batch does not match its bytes")
         _check_head(head, from_client)
@@ -110,7 +110,7 @@ def _with_records_touched(
         if wanted != "producer" and codec_named(wanted) != head.codec:
             batch, head = _recompress(batch, head, codec_named(wanted))
             if len(batch) > min(settings.max_message_bytes, settings.segment_bytes):
-                raise _misfit(head, len(batch), settings)
+                raise _misfit(batch, head, settings)
     if settings.message_timestamp_type == "LogAppendTime":
         batch, head = _stamp(batch, head, now_ms)
     return batch, head
@@ -187,6 +187,12 @@ def _stamp(batch: Buffer, head: BatchHead, now_ms: int) -> tuple[Buffer, BatchHe
     return writable, head._replace(max_timestamp=now_ms, attributes=head.attributes | LOG_APPEND_TIME)
 
 
+def _begins_with_a_batch(batch: Buffer, head: BatchHead) -> bool:
+    """And goes on after it. If not, its length is as wrong as the rest."""
+    end = head.batch_length + LENGTH_END
+    return HEAD_BYTES <= end < len(batch) and crc32c(memoryview(batch)[ATTRIBUTES_POSITION:end]) == head.crc
+
+
 def _too_short(batch: Buffer) -> Refused:
     if len(batch) > MAGIC_POSITION and batch[MAGIC_POSITION] in (0, 1):
         return _old_format(batch[MAGIC_POSITION])
@@ -197,12 +203,13 @@ def _old_format(magic: int) -> Refused:
     return Refused(ErrorCode.INVALID_RECORD, f"message format v{magic} must be converted to v2 first")
 
 
-def _misfit(head: BatchHead, size: int, settings: LogSettings) -> Refused:
+def _misfit(batch: Buffer, head: BatchHead, settings: LogSettings) -> Refused:
+    size = len(batch)
     if head.magic in (0, 1):
         return _old_format(head.magic)
     if head.magic != MAGIC_V2:
         return Refused(ErrorCode.CORRUPT_MESSAGE, f"magic byte {head.magic} is not a record format")
-    if HEAD_BYTES <= head.batch_length + LENGTH_END < size:
+    if _begins_with_a_batch(batch, head):
         return Refused(ErrorCode.INVALID_RECORD, "a produce request carries one batch for a partition")
     if head.batch_length + LENGTH_END != size:
         return Refused(ErrorCode.CORRUPT_MESSAGE, f"batch length {head.batch_length} does not fit {size} bytes")

@@ -94,10 +94,10 @@ def _message_class(api_key: int, kind: str) -> type[Message]:
 @cache
 def structure_reader(structure: type[Any], version: int, flexible: bool) -> Reader:
     """Reads the fields of one structure, and its tagged fields where the version is flexible."""
-    plain, tagged = _fields_in(structure, version)
-    readers = [(entry.name, _field_reader(_wire(entry), version, flexible)) for entry in plain]
+    plain, tagged = fields_in(structure, version)
+    readers = [(entry.name, _field_reader(wire_type(entry), version, flexible)) for entry in plain]
     names_by_tag = {tag: entry.name for tag, entry in tagged}
-    tag_readers = {tag: _field_reader(_wire(entry), version, flexible) for tag, entry in tagged}
+    tag_readers = {tag: _field_reader(wire_type(entry), version, flexible) for tag, entry in tagged}
 
     def read_structure(buffer: Buffer, position: int) -> tuple[Any, int]:
         values = {}
@@ -113,8 +113,8 @@ def structure_reader(structure: type[Any], version: int, flexible: bool) -> Read
 
 @cache
 def structure_writer(structure: type[Any], version: int, flexible: bool) -> Writer:
-    plain, _ = _fields_in(structure, version)
-    writers = [(entry.name, _field_writer(_wire(entry), version, flexible)) for entry in plain]
+    plain, _ = fields_in(structure, version)
+    writers = [(entry.name, _field_writer(wire_type(entry), version, flexible)) for entry in plain]
     write_tags = tags_writer(structure, version) if flexible else None  # type: ignore[arg-type]
 
     def write_structure(value: Any) -> bytes:
@@ -131,8 +131,10 @@ def structure_writer(structure: type[Any], version: int, flexible: bool) -> Writ
 @cache
 def tags_writer(structure: type[Any], version: int) -> Writer:
     """Writes the end of a structure of a flexible version: its tagged fields."""
-    _, tagged = _fields_in(structure, version)
-    writers = [(tag, entry.name, _default(entry), _field_writer(_wire(entry), version, True)) for tag, entry in tagged]
+    _, tagged = fields_in(structure, version)
+    writers = [
+        (tag, entry.name, _default(entry), _field_writer(wire_type(entry), version, True)) for tag, entry in tagged
+    ]
 
     def write_tags(value: Any) -> bytes:
         present = [(tag, write, getattr(value, name), default) for tag, name, default, write in writers]
@@ -141,7 +143,7 @@ def tags_writer(structure: type[Any], version: int) -> Writer:
     return write_tags
 
 
-def _wire(entry: Field[Any]) -> WireType:
+def wire_type(entry: Field[Any]) -> WireType:
     return entry.metadata["wire"]  # type: ignore[no-any-return]
 
 
@@ -149,11 +151,11 @@ def _default(entry: Field[Any]) -> Any:
     return entry.default if entry.default_factory is MISSING else entry.default_factory()
 
 
-def _fields_in(structure: type[Any], version: int) -> tuple[list[Field[Any]], list[tuple[int, Field[Any]]]]:
+def fields_in(structure: type[Any], version: int) -> tuple[list[Field[Any]], list[tuple[int, Field[Any]]]]:
     """Fields of a version in order, and the tagged ones by number."""
-    present = [entry for entry in fields(structure) if _wire(entry).is_in(version)]
-    tagged = [(tag, entry) for entry in present if (tag := _wire(entry).tag) is not None]
-    return [entry for entry in present if _wire(entry).tag is None], sorted(tagged, key=lambda pair: pair[0])
+    present = [entry for entry in fields(structure) if wire_type(entry).is_in(version)]
+    tagged = [(tag, entry) for entry in present if (tag := wire_type(entry).tag) is not None]
+    return [entry for entry in present if wire_type(entry).tag is None], sorted(tagged, key=lambda pair: pair[0])
 
 
 def _field_reader(wire: WireType, version: int, flexible: bool) -> Reader:

@@ -9,7 +9,13 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterable, Mapping
 
-from strandline.broker.configs.definitions import BROKER_CONFIGS, BROKER_SETTINGS, TOPIC_CONFIGS, TOPIC_SETTINGS
+from strandline.broker.configs.definitions import (
+    BROKER_CONFIGS,
+    BROKER_SETTINGS,
+    CLUSTER_ONLY,
+    TOPIC_CONFIGS,
+    TOPIC_SETTINGS,
+)
 from strandline.model.failures import ErrorCode, Refused
 from strandline.model.settings import BadSetting
 
@@ -65,8 +71,10 @@ def parse_broker(properties: Properties) -> None:
         settings.from_properties({}, properties)
 
 
-def unknown_names(properties: Properties) -> list[str]:
-    return sorted(properties.keys() - BROKER_CONFIGS.keys())
+def names_without_effect(properties: Properties) -> list[str]:
+    """What nobody knows, and what only a cluster does."""
+    known = {name for name, definition in BROKER_CONFIGS.items() if definition.settings not in CLUSTER_ONLY}
+    return sorted(properties.keys() - known)
 
 
 def usable_topic(topic: str, properties: Properties, broker: Properties) -> dict[str, str]:

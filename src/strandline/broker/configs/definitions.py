@@ -56,6 +56,7 @@ BROKER_SETTINGS: tuple[type[PropertySettings], ...] = (
     TransactionStateTopicSettings,
     ZooKeeperSettings,
 )
+CLUSTER_ONLY: tuple[type[PropertySettings], ...] = (ZooKeeperSettings,)  # a broker with a store of its own warns
 DYNAMIC_FIELDS: dict[type[PropertySettings], frozenset[str]] = {
     LogSettings: frozenset(entry.name for entry in fields(LogSettings)),
     ReplicationSettings: frozenset(("min_insync_replicas",)),

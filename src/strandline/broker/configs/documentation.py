@@ -189,6 +189,8 @@ max.connections.per.ip
     How many connections there may be from one address.
 max.connections.per.ip.overrides
     Other limits for some addresses, as address:count.
+max.entries.per.request
+    How many topics, partitions and other entries one request may list; a setting of Strandline's own.
 max.incremental.fetch.session.cache.slots
     How many fetch sessions are remembered.
 max.partitions.per.request

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Sequence
+
 from strandline.broker.dispatch import Handler, Request
 from strandline.broker.partition import Partition
 from strandline.broker.partitions import Partitions
@@ -11,6 +14,7 @@ from strandline.wire.messages.list_offsets import (
     ListOffsetsPartition,
     ListOffsetsPartitionResponse,
     ListOffsetsResponse,
+    ListOffsetsTopic,
     ListOffsetsTopicResponse,
 )
 
@@ -24,7 +28,7 @@ def list_offsets_handler(partitions: Partitions) -> Handler:
     def handle(request: Request) -> bytes:
         version = request.api_version
         asked = decode_list_offsets_request(version, request.body)
-        seen: set[tuple[str, int]] = set()
+        repeated = _repeated(asked.topics)
         response = ListOffsetsResponse()
         for topic in asked.topics:
             answer = ListOffsetsTopicResponse(topic.name)
@@ -32,7 +36,7 @@ def list_offsets_handler(partitions: Partitions) -> Handler:
                 found = ListOffsetsPartitionResponse(wanted.partition_index)
                 answer.partitions.append(found)
                 try:
-                    _check(version, topic.name, wanted, seen)
+                    _check(version, topic.name, wanted, repeated)
                     leader = partitions.leader_of(topic.name, wanted.partition_index, wanted.current_leader_epoch)
                     is_consumer = asked.replica_id <= NO_REPLICA
                     _find(leader, wanted.timestamp, _limit(leader, is_consumer, asked.isolation_level), found)
@@ -46,11 +50,15 @@ def list_offsets_handler(partitions: Partitions) -> Handler:
     return handle
 
 
-def _check(version: int, topic: str, wanted: ListOffsetsPartition, seen: set[tuple[str, int]]) -> None:
-    key = topic, wanted.partition_index
-    if key in seen:
+def _repeated(topics: Sequence[ListOffsetsTopic]) -> set[tuple[str, int]]:
+    """Partitions that are asked for more than once. No answer would tell which of the questions it is for."""
+    counts = Counter((topic.name, wanted.partition_index) for topic in topics for wanted in topic.partitions)
+    return {key for key, count in counts.items() if count > 1} if len(counts) < counts.total() else set()
+
+
+def _check(version: int, topic: str, wanted: ListOffsetsPartition, repeated: set[tuple[str, int]]) -> None:
+    if (topic, wanted.partition_index) in repeated:
         raise Refused(ErrorCode.INVALID_REQUEST, f"{topic}-{wanted.partition_index} is asked for twice")
-    seen.add(key)
     if wanted.timestamp < EARLIEST_PENDING_UPLOAD or version < SINCE.get(wanted.timestamp, 0):
         raise Refused(ErrorCode.UNSUPPORTED_VERSION, f"version {version} does not know timestamp {wanted.timestamp}")
 

@@ -1,7 +1,8 @@
 """Metadata, v0-v13: brokers, topics, leaders. A topic that is not there yet may be created by asking (SPEC P1).
 
 Kafka answers such a request with an error and lets the client try again; here it waits for the topic, which takes a
-few milliseconds, and the client goes on at once.
+few milliseconds, and the client goes on at once. Of very many, the first are created, and the others found not to
+be there, for clients ask again.
 """
 
 from __future__ import annotations
@@ -50,7 +51,8 @@ def metadata_handler(image: ClusterImage, controller: SoleController) -> Handler
         if not (asked.topics and asked.allow_auto_topic_creation and controller.creates_topics_by_default):
             return []
         named = [topic.name for topic in asked.topics if topic.name is not None]
-        return [name for name in dict.fromkeys(named) if name not in image.topics and is_topic_name(name)]
+        unknown = [name for name in dict.fromkeys(named) if name not in image.topics and is_topic_name(name)]
+        return unknown[: controller.topics_by_default_max]
 
     later = by_procedure(create_and_respond)
 

@@ -16,7 +16,14 @@ from strandline.broker.partitions import NO_PARTITIONS, Partitions, TopicPartiti
 from strandline.broker.produce_lane import ALL_IN_SYNC, LaneRequest, lane_of
 from strandline.log.log_writer import Appended
 from strandline.model.failures import ErrorCode, Refused, StorageFailed
-from strandline.records.batch import ATTRIBUTES_POSITION, CODEC_MASK, HEAD_BYTES, MAGIC_POSITION, MAGIC_V2
+from strandline.records.batch import (
+    ATTRIBUTES_POSITION,
+    CODEC_MASK,
+    HEAD_BYTES,
+    MAGIC_POSITION,
+    MAGIC_V2,
+    TRANSACTIONAL,
+)
 from strandline.records.compression import Codec
 from strandline.wire.messages.produce import (
     PartitionProduceData,
@@ -78,7 +85,9 @@ class ProduceHandler:
 
     def _open_lane(self, request: Request, asked: ProduceRequest) -> None:
         """If the next request of the connection looks like this one, it will be known by that."""
-        if asked.acks == NO_ACKS or len(asked.topic_data) != 1 or len(asked.topic_data[0].partition_data) != 1:
+        if asked.acks not in (LEADER_ONLY, ALL_IN_SYNC):
+            return
+        if len(asked.topic_data) != 1 or len(asked.topic_data[0].partition_data) != 1:
             return
         topic = asked.topic_data[0]
         partition = self._topic(request.api_version, topic).get(topic.partition_data[0].index)
@@ -135,10 +144,8 @@ class ProduceHandler:
         batch = data.records
         if batch is None or len(batch) < HEAD_BYTES:
             raise Refused(ErrorCode.INVALID_RECORD, "there is no record batch for the partition")
-        if batch[MAGIC_POSITION] != MAGIC_V2:
-            raise Refused(ErrorCode.INVALID_RECORD, "only record batches of version 2 may be produced")
-        if version < ZSTD_FROM and batch[ATTRIBUTES_POSITION + 1] & CODEC_MASK == Codec.ZSTD:
-            raise Refused(ErrorCode.UNSUPPORTED_COMPRESSION_TYPE, "zstd needs version 7 of Produce")
+        if batch[MAGIC_POSITION] == MAGIC_V2:  # if not, the log says what it thinks of it
+            _check_attributes(batch[ATTRIBUTES_POSITION + 1], asked.transactional_id, version)
         return batch
 
     # After the last request of a receive.
@@ -245,6 +252,18 @@ def _note(
     result.log_start_offset = partition.log.log_start_offset
     if produced.acks == ALL_IN_SYNC:
         produced.places.append((partition, result, outcome.last_offset + 1))
+
+
+def _check_attributes(attributes: int, transactional_id: str | None, version: int) -> None:
+    if version < ZSTD_FROM and attributes & CODEC_MASK == Codec.ZSTD:
+        raise Refused(ErrorCode.UNSUPPORTED_COMPRESSION_TYPE, "zstd needs version 7 of Produce")
+    if attributes & TRANSACTIONAL:
+        if transactional_id is None:
+            raise Refused(
+                ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED, "a transactional batch needs a transactional id"
+            )
+        # Nobody could end it here, and whoever reads committed records would wait for its end.
+        raise Refused(ErrorCode.INVALID_TXN_STATE, "the partition is in no transaction: this broker serves none")
 
 
 def refuse(result: PartitionProduceResponse, refused: Refused) -> None:
