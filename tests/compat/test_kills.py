@@ -87,8 +87,8 @@ def read_all(bootstrap: str, topic: str) -> dict[int, list[int]]:
         partitions = [TopicPartition(topic, index, 0) for index in range(PARTITIONS)]
         ends = {each.partition: consumer.get_watermark_offsets(each, WAIT_S)[1] for each in partitions}
         consumer.assign(partitions)
-        while sum(map(len, found.values())) < sum(ends.values()):
-            messages = consumer.consume(10_000, WAIT_S)
+        while (missing := sum(ends.values()) - sum(map(len, found.values()))) > 0:
+            messages = consumer.consume(min(missing, 1_000), WAIT_S)
             assert messages
             for message in messages:
                 assert message.error() is None
