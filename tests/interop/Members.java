@@ -6,6 +6,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.apache.kafka.clients.consumer.ConsumerRecord;
 import org.apache.kafka.clients.consumer.KafkaConsumer;
@@ -58,18 +59,20 @@ public class Members {
     static void consume(String topic, int count, int members, Map<String, Object> settings) throws Exception {
         Set<String> seen = ConcurrentHashMap.newKeySet();
         Map<Integer, Integer> shares = new ConcurrentHashMap<>();
+        AtomicBoolean done = new AtomicBoolean();
         List<Thread> threads = new ArrayList<>();
         for (int i = 0; i < members; i++) {
             int number = i;
-            threads.add(new Thread(() -> member(topic, count, members, number, settings, seen, shares)));
+            threads.add(new Thread(() -> member(topic, count, members, number, settings, seen, shares, done)));
         }
         for (Thread thread : threads) thread.start();
         for (Thread thread : threads) thread.join();
     }
 
-    /** Reads until all values are seen and every partition has an owner, a member that has none not being done yet. */
+    /** Reads until all values are seen and every member has its share, one that has none not being done yet.
+        Then all are done: who looked later would find what the first to leave has left to it. */
     static void member(String topic, int count, int members, int number, Map<String, Object> shared, Set<String> seen,
-                       Map<Integer, Integer> shares) {
+                       Map<Integer, Integer> shares, AtomicBoolean done) {
         Map<String, Object> settings = new HashMap<>(shared);
         if (settings.remove("static") != null) settings.put("group.instance.id", "member-" + number);
         settings.put("enable.auto.commit", "false");
@@ -84,9 +87,10 @@ public class Members {
                     seen.add(record.value());
                     mine++;
                 }
+                if (done.get()) break;
                 if (!consumer.assignment().isEmpty()) shares.put(number, consumer.assignment().size());
-                int owned = shares.values().stream().mapToInt(Integer::intValue).sum();
-                if (seen.size() >= count && shares.size() == members && owned == partitions) break;
+                boolean fair = shares.values().stream().allMatch(share -> share == partitions / members);
+                if (seen.size() >= count && shares.size() == members && fair) done.set(true);
             }
             consumer.commitSync();
         }
