@@ -60,7 +60,6 @@ class Broker:
         self.settings = self.configuration.of_broker(BrokerSettings)
         self.directory_settings = self.configuration.of_broker(LogDirectorySettings)
         self.partitions = Partitions()
-        self._loaded_groups: GroupCoordinator | None = None
         self.addresses: list[tuple[str, int]] = []  # where it listens
         self.failure: str | None = None  # why it cannot go on
         self.when_failed: Callable[[], object] = lambda: None  # whoever runs it should stop it
@@ -113,18 +112,17 @@ class Broker:
             progress=progress,
             producer_id_expiration_ms=self.configuration.of_broker(ProducerStateSettings).producer_id_expiration_ms,
         )
+        self.image = ClusterImage(cluster_id)
+        self.groups = GroupCoordinator(self.image, self.configuration, self.host)
         try:
             await self._bring_up(cluster_id)
         except BaseException:
-            if self._loaded_groups is not None:
-                self._loaded_groups.close()  # what they are loading would read closed logs
+            self.groups.close()  # what they are loading would read closed logs
             self.directories.close(now_ms=self.host.now_ms())
             raise
 
     async def _bring_up(self, cluster_id: str) -> None:
         claim_directories(self.directories, self.settings.broker_id, cluster_id)
-        self.image = ClusterImage(cluster_id)
-        self.groups = self._loaded_groups = GroupCoordinator(self.image, self.configuration, self.host)
         self.directory_failures = DirectoryFailures(
             self.settings.broker_id, self.directories, self.partitions, self.image, self._all_directories_failed
         )
