@@ -33,10 +33,10 @@ from strandline.broker.identity import check_directories, claim_directories, clu
 from strandline.broker.membership import Membership
 from strandline.broker.network_settings import NetworkSettings
 from strandline.broker.partitions import Partitions
-from strandline.broker.producer_ids import ProducerIds
 from strandline.broker.server import Server
 from strandline.broker.session_keeper import SessionKeeper
 from strandline.broker.store_loop import StoreLoop
+from strandline.broker.transaction_services import TransactionServices
 from strandline.log.filesystem import RealFileSystem, make_directories_durably
 from strandline.log.log_directories import LogDirectories
 from strandline.log.meta_properties import MetaProperties
@@ -133,10 +133,19 @@ class Broker:
         self.image = ClusterImage(cluster_id)
         self.image.when_changed(self._forget_settings)
         self.groups = GroupCoordinator(self.image, self.configuration, self.host)
+        self.transactions = TransactionServices(
+            self.settings.broker_id,
+            self.image,
+            self.configuration,
+            self.partitions,
+            self.groups,
+            self.session,
+            self.host,
+        )
         try:
             await self._bring_up(cluster_id)
         except BaseException:
-            self.groups.close()  # what they are loading would read closed logs
+            self._close_coordinators()  # what they are loading would read closed logs
             self.directories.close(now_ms=self.host.now_ms())
             raise
 
@@ -153,15 +162,15 @@ class Broker:
             self.image,
             self.configuration,
             self.host,
-            self.groups,
+            self.transactions,
         )
         self.membership = Membership(self)
+        self.transactions.connect(self.membership.peers)
         self.controller = self.membership.topics
-        self.producer_ids = ProducerIds(self.session, self.settings.broker_id)
         self.fetch_sessions = FetchSessions(
             self.settings.max_incremental_fetch_session_cache_slots, lambda: secrets.randbelow(INT_MAX) + 1
         )
-        produce = ProduceHandler(self.partitions, self.host)
+        produce = ProduceHandler(self.partitions, self.host, self.transactions.produce)
         self.dispatch = Dispatch(
             api_handlers(self, produce), produce.settle, entries_max=self.settings.max_entries_per_request
         )
@@ -186,7 +195,7 @@ class Broker:
 
     async def stop(self) -> None:
         """A clean stop: what was acknowledged is on the disk, and the next start need not look for it."""
-        self.groups.close()
+        self._close_coordinators()
         await self.server.stop()
         await self._stop_housekeeping()
         await self._end_of_procedures()
@@ -198,6 +207,10 @@ class Broker:
                 await awaited(self.session.close())
         self._close_store()
         self.host.close()
+
+    def _close_coordinators(self) -> None:
+        self.groups.close()
+        self.transactions.close()
 
     async def _stop_housekeeping(self) -> None:
         stopped = asyncio.Event()

@@ -80,7 +80,7 @@ class Membership:
             self.fence,
             self.isr_changes,
             self.fetchers,
-            broker.groups,
+            broker.transactions,
             session,
             host,
         )
@@ -217,6 +217,7 @@ class Membership:
             ApiKey.LEADER_AND_ISR: self.leader_and_isr,
             ApiKey.STOP_REPLICA: self.stop_replica,
             ApiKey.UPDATE_METADATA: self.update_metadata,
+            ApiKey.WRITE_TXN_MARKERS: self._broker.transactions.marker_writer.write,
         }
 
     async def leader_and_isr(self, request: Message) -> Message:

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from uuid import UUID
 
 from strandline.broker.broker_settings import BrokerSettings
-from strandline.broker.cluster_image import CONSUMER_OFFSETS, ClusterImage
+from strandline.broker.cluster_image import CONSUMER_OFFSETS, TRANSACTION_STATE, ClusterImage
 from strandline.broker.configuration import Configuration
 from strandline.broker.controller_loop import ControllerLoop
 from strandline.broker.controller_office import NotController
@@ -30,6 +30,7 @@ from strandline.groups.settings import OffsetsTopicSettings
 from strandline.log.log_directory import KRAFT_METADATA_TOPIC
 from strandline.model.failures import ErrorCode, Refused
 from strandline.model.partitions import check_topic_name
+from strandline.transactions.settings import TransactionStateTopicSettings
 from strandline.wire.messages.create_topics import (
     CreatableTopic,
     CreatableTopicConfig,
@@ -164,6 +165,8 @@ class TopicAdministration:
             raise failure
 
     def _by_default(self, topic: str) -> NewTopic:
+        if topic == TRANSACTION_STATE:
+            return self._transaction_state()
         if topic != CONSUMER_OFFSETS:
             factor = self.settings.default_replication_factor
             self._image.check_replication_factor(factor)
@@ -178,6 +181,13 @@ class TopicAdministration:
         return NewTopic(
             topic, settings.offsets_topic_num_partitions, properties, settings.offsets_topic_replication_factor
         )
+
+    def _transaction_state(self) -> NewTopic:
+        settings = self._configuration.of_broker(TransactionStateTopicSettings)
+        factor = settings.transaction_state_log_replication_factor
+        self._image.check_replication_factor(factor)
+        count = settings.transaction_state_log_num_partitions
+        return NewTopic(TRANSACTION_STATE, count, settings.topic_properties(), factor)
 
     async def _create_elsewhere(self, topics: Sequence[NewTopic]) -> dict[str, UUID | Exception]:
         """The controller creates them for us."""

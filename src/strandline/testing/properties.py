@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 # What makes a test quicker and changes nothing that a test can see. Given settings win.
-FOR_TESTS = {"offsets.topic.num.partitions": "1"}
+FOR_TESTS = {"offsets.topic.num.partitions": "1", "transaction.state.log.num.partitions": "1"}
 
 
 def gather_properties(settings: Mapping[str, object], keywords: Mapping[str, object]) -> dict[str, str]:
