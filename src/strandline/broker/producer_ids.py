@@ -36,10 +36,16 @@ class ProducerIdBlocks:
     async def take(self) -> int:
         """An id, once there is one; raises what the store says where it gives none."""
         while True:
+            await self.ready()
             producer_id = self.ids.claim()
-            self.replenish()
             if producer_id is not None:
+                self.replenish()
                 return producer_id
+
+    async def ready(self) -> None:
+        """Wait for the next block where nothing is left of the last."""
+        while self.ids.is_empty:
+            self.replenish()
             if not self.ids.is_requested:
                 raise NoProducerIds("the store gave none a moment ago")
             came: Answer[None] = Answer()

@@ -78,6 +78,10 @@ class ProducerIds:
         return left <= PREFETCH_AT
 
     @property
+    def is_empty(self) -> bool:
+        return self._first_left > self._last and self._next_block is None
+
+    @property
     def is_requested(self) -> bool:
         """Whether a block is on its way."""
         return self._is_requested
