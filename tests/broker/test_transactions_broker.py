@@ -180,6 +180,19 @@ def test_a_transaction_ends_though_its_topic_is_deleted(running: RunningTransact
     assert peer.seen("orders") == [b"a", b"c"]
 
 
+def test_committed_records_are_read_right_after_a_restart(tmp_path: Path) -> None:
+    """What is below the high watermark is stable, though nothing moves that mark any more."""
+    with RunningTransactions(str(tmp_path)) as running, running.producer() as peer:
+        peer.create_topic("orders")
+        pair = peer.started("t")
+        for sequence in range(3):
+            peer.transact("t", pair, "orders", sequence, b"a")
+        running.wait_until_stable("orders")
+    with RunningTransactions(str(tmp_path)) as running, running.producer() as peer:
+        assert peer.seen("orders") == [b"a"] * 3
+        assert peer.fetch("orders").last_stable_offset == 6
+
+
 def test_the_finalized_feature_is_there(peer: TransactionPeer) -> None:
     answer = peer.ask_api_versions(3)
     assert [(each.name, each.max_version_level) for each in answer.finalized_features] == [("transaction.version", 2)]
