@@ -30,6 +30,7 @@ from strandline.model.settings import (
     PropertySettings,
     ReplicationSettings,
 )
+from strandline.transactions.settings import TransactionSettings
 from strandline.wire.messages.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
 
 DYNAMIC = [definition for definition in BROKER_CONFIGS.values() if definition.is_dynamic]
@@ -89,6 +90,7 @@ IN_USE = {
         InUse(CleanerSettings, lambda broker, field: getattr(broker.housekeeping.cleaner.settings, field)),
         InUse(ProducerStateSettings, lambda broker, field: getattr(broker.partitions.by_name["orders"][0].log, field)),
         InUse(GroupSettings, of_groups),
+        InUse(TransactionSettings, lambda broker, field: getattr(broker.transactions.coordinator.settings, field)),
     )
 }
 
