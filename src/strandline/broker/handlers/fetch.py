@@ -133,7 +133,7 @@ class FetchHandler:
         has_room = found.length <= max_bytes or is_first
         data = _placed(followed, partition, records=found if found.length and has_room else b"")
         if committed_only:
-            data.aborted_transactions = _aborted(partition, followed.fetch_offset) if found.length else []
+            data.aborted_transactions = _aborted(partition, followed.fetch_offset, found) if found.length else []
         return data
 
     def body(self, version: int, context: FetchContext, answers: Answers) -> Body:
@@ -245,9 +245,9 @@ def _diverging(partition: Partition, followed: FollowedPartition) -> EpochEndOff
     return None
 
 
-def _aborted(partition: Partition, fetch_offset: int) -> list[AbortedTransaction]:
-    found = partition.log.aborted_transactions(fetch_offset, partition.last_stable_offset)
-    return [AbortedTransaction(each.producer_id, each.first_offset) for each in found]
+def _aborted(partition: Partition, fetch_offset: int, found: LogSlice) -> list[AbortedTransaction]:
+    aborted = partition.log.aborted_transactions_in(fetch_offset, found, partition.last_stable_offset)
+    return [AbortedTransaction(each.producer_id, each.first_offset) for each in aborted]
 
 
 def _topic_response(topic: TopicKey) -> FetchableTopicResponse:
