@@ -95,6 +95,7 @@ CLUSTER_COMMANDS = lazy_commands(
     ("info", "Show the brokers, and what each leads and holds."),
     ("health", "Say what is wrong with the cluster; exit 1 if anything is."),
     ("partitions", "List all partitions, who leads and who holds them."),
+    ("events", "Tell what has happened in the cluster, and why."),
 )
 
 log = LazyGroup(
