@@ -37,6 +37,7 @@ LEADER_ONLY = 1  # the journal must be there when fewer replicas are in sync tha
 WRITE_AFTER_MS = 100  # what happens together is written together
 TRY_AGAIN_MS = 1_000
 TIMEOUT_MS = 5_000
+COMPANY_WAIT_MS = 60_000  # then it is created with as many replicas as there are brokers
 ENTRIES_PER_BATCH = 500
 
 
@@ -95,8 +96,11 @@ class JournalWriter:
         image: ClusterImage,
         partitions: Partitions,
         peers: Peers,
+        settings: JournalSettings,
         host: Host,
     ) -> None:
+        self._settings = settings
+        self._alone_until_ms = host.now_ms() + COMPANY_WAIT_MS
         self._broker_id = broker_id
         self._queue = queue
         self._topics = topics
@@ -130,6 +134,7 @@ class JournalWriter:
         batch = self._queue.next_batch()
         try:
             if JOURNAL not in self._image.topics:
+                self._check_company()
                 await self._topics.create_topic_by_default(JOURNAL)
             await self._append(batch)
         except (Refused, PeerFailed, StorageFailed, StoreError) as failure:
@@ -140,6 +145,12 @@ class JournalWriter:
             after_ms = WRITE_AFTER_MS
         self._is_writing = False
         self.wake(after_ms)
+
+    def _check_company(self) -> None:
+        """Brokers of a new cluster come one after the other, and a journal that only the first has would go with it."""
+        missing = self._settings.journal_replication_factor - len(self._image.brokers)
+        if missing > 0 and self._host.now_ms() < self._alone_until_ms:
+            raise Refused(ErrorCode.INVALID_REPLICATION_FACTOR, f"{missing} more brokers are waited for")
 
     async def _append(self, entries: list[Entry]) -> None:
         topic = self._image.topics.get(JOURNAL)

@@ -100,7 +100,7 @@ class Membership:
         )
         self.topics = TopicAdministration(self.loop, self.peers, broker.image, broker.configuration, host)
         self.journal_writer = JournalWriter(
-            broker_id, self.journal, self.topics, broker.image, broker.partitions, self.peers, host
+            broker_id, self.journal, self.topics, broker.image, broker.partitions, self.peers, journal_settings, host
         )
         self.notices = ConfigNotices(session, broker.configuration, broker_id, host)
         self._up: Answer[None] = Answer()
