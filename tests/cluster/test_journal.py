@@ -7,8 +7,6 @@ import time
 from typing import Any
 
 from click.testing import CliRunner
-
-from strandline.cli.main import cli
 from tests.cluster.test_broker_processes import (
     WAIT_S,
     Acknowledged,
@@ -17,6 +15,8 @@ from tests.cluster.test_broker_processes import (
     create_topic,
     wait_until,
 )
+
+from strandline.cli.main import cli
 
 
 def told(bootstrap: str, *options: str) -> list[dict[str, Any]]:

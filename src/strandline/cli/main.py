@@ -126,6 +126,7 @@ cli = LazyGroup(
         "group": LazyCommand(THIS, "group", "Consumer groups: who reads, how far, and from where on."),
         "config": LazyCommand(THIS, "config", "Settings of topics and brokers."),
         "cluster": LazyCommand(THIS, "cluster", "The brokers, and how they are."),
+        "explain": LazyCommand("strandline.cli.explain", "explain", "Say where a record is, and who may see it."),
         "log-dirs": LazyCommand(
             "strandline.cli.log_dirs", "log_dirs", "Show where replicas lie, and how large they are."
         ),
