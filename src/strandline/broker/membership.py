@@ -18,6 +18,8 @@ from strandline.broker.controller_fence import ControllerFence
 from strandline.broker.controller_loop import ControllerLoop
 from strandline.broker.fetcher_settings import FetcherSettings
 from strandline.broker.isr_changes import IsrChanges
+from strandline.broker.journal import JournalQueue, JournalWriter
+from strandline.broker.journal_settings import JournalSettings
 from strandline.broker.metadata_updates import MetadataUpdates
 from strandline.broker.peers import LocalHandler, SocketPeers
 from strandline.broker.procedures import begin
@@ -63,6 +65,8 @@ class Membership:
         self.peers = SocketPeers(
             broker_id, self._address_of, self._local_handlers(), ClientSettings(client_id="broker")
         )
+        journal_settings = broker.configuration.of_broker(JournalSettings)
+        self.journal = JournalQueue(broker_id, journal_settings, host, is_kept=broker.own_store is None)
         self.isr_changes = IsrChanges(session, self.live_brokers, host)
         self.fetchers = ReplicaFetchers(
             broker_id,
@@ -82,6 +86,7 @@ class Membership:
             self.fetchers,
             broker.groups,
             session,
+            self.journal,
             host,
         )
         self.loop = ControllerLoop(
@@ -91,8 +96,12 @@ class Membership:
             broker.configuration.of_broker(ControllerSettings),
             self._unclean_topics,
             host,
+            tell=self.journal.tell,
         )
         self.topics = TopicAdministration(self.loop, self.peers, broker.image, broker.configuration, host)
+        self.journal_writer = JournalWriter(
+            broker_id, self.journal, self.topics, broker.image, broker.partitions, self.peers, journal_settings, host
+        )
         self.notices = ConfigNotices(session, broker.configuration, broker_id, host)
         self._up: Answer[None] = Answer()
         self._expected_topics: set[str] = set()
@@ -118,6 +127,7 @@ class Membership:
         timer = self._host.call_later(JOIN_TIMEOUT_MS, self._give_up_waiting)
         await self._up
         timer.cancel()
+        self.journal_writer.start()
         self._check_followers()
 
     # The session with the store.
@@ -174,6 +184,7 @@ class Membership:
 
     def leave(self) -> None:
         self._is_member = False
+        self.journal_writer.close()
         self.loop.close()
         self.fetchers.close()
         self.isr_changes.close()
