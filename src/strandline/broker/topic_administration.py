@@ -9,7 +9,6 @@ A topic is there for a client once this broker knows it and every partition has 
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from uuid import UUID
@@ -130,8 +129,8 @@ class TopicAdministration:
                 partition_count=topic.partition_count,
                 replication_factor=topic.replication_factor,
                 placement=topic.placement,
-                start_index=secrets.randbelow(brokers),
-                shift=secrets.randbelow(brokers),
+                start_index=self._host.random_below(brokers),
+                shift=self._host.random_below(brokers),
                 properties=topic.properties,
             )
         )
