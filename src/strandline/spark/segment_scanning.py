@@ -11,17 +11,21 @@ A file that was removed or replaced since the query was planned, as brokers do, 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cached_property
 from typing import NamedTuple
 
 from strandline.log import names
 from strandline.log.filesystem import File
 from strandline.log.inspection import begins_batch
 from strandline.log.inspection_fault import why_unreadable
+from strandline.log.offset_index import OffsetIndex
 from strandline.log.scan import read_batches
 from strandline.model.failures import CorruptData
 from strandline.records.batch import MAGIC_POSITION, MAGIC_V2, BatchHead, batch_crc, magic_of, read_head
 from strandline.records.heads import verified_head_of
 from strandline.spark.segment_planning import Place, Split, next_place
+
+LEADS_TOO_FAR = "the batch has a length that leads beyond the beginning of another"
 
 
 class Found(NamedTuple):
@@ -75,27 +79,30 @@ class _SplitScan:
                 yield from self._whole_batches()
             except CorruptData as error:
                 yield self._lost(str(error))
-                continue
-            if self._position < self._split.end and not self._is_resuming:
-                if self._is_being_written():
-                    return
-                yield self._lost("the bytes from here on are no whole batch")
 
     def _whole_batches(self) -> Iterator[Found]:
-        """Up to the first whose length is in doubt, behind which another walk begins."""
-        self._is_resuming = False
+        """Up to the first whose length is in doubt; behind it, another walk begins."""
         for position, batch in read_batches(self._log, self._position, self._split.end):
             found = judge(position, batch)
-            self._position = position
-            if found.fault is not None and (resume := self._place_within(position, position + len(batch))) is not None:
-                found = found._replace(size_bytes=resume - position, batch=None)
-                self._is_resuming = True
-            elif found.head is not None and found.fault is None:
-                self._next_offset = max(self._next_offset, found.head.next_offset)
-            self._position = position + found.size_bytes
-            yield found
-            if self._is_resuming:
+            if found.fault is not None and self._place_within(position, position + len(batch)) is not None:
+                yield self._lost(LEADS_TOO_FAR)
                 return
+            if found.fault is None and found.head is not None:
+                self._next_offset = max(self._next_offset, found.head.next_offset)
+            self._position = position + len(batch)
+            yield found
+        if self._position < self._split.end:
+            yield from self._cut_batch()
+
+    def _cut_batch(self) -> Iterator[Found]:
+        """The bytes up to the end are too few for the batch that begins there."""
+        split, files = self._split, self._split.files
+        if split.end < files.size_bytes or self._place_within(self._position, split.end) is not None:
+            yield self._lost(LEADS_TOO_FAR)
+        elif files.is_active and self._is_being_written():
+            self._position = split.end
+        else:
+            yield self._lost("the bytes from here to the end of the file are no whole batch")
 
     def _lost(self, fault: str) -> Found:
         """From the position on nothing can be read up to the next place where a batch begins."""
@@ -105,19 +112,20 @@ class _SplitScan:
         return Found(start, self._position - start, fault=fault)
 
     def _place_within(self, position: int, end: int) -> int | None:
-        files = self._split.files
-        if not files.exists(names.OFFSET_INDEX):
+        if self._index is None:
             return None
         here = Place(position, self._next_offset, self._next_offset)
-        place = next_place(files, self._log, files.offset_index(), here, 1)
+        place = next_place(self._split.files, self._log, self._index, here, 1)
         return None if place is None or place.position >= end else place.position
 
-    def _is_being_written(self) -> bool:
+    @cached_property
+    def _index(self) -> OffsetIndex | None:
         files = self._split.files
-        if not files.is_active or self._split.end < files.size_bytes:
-            return False
+        return files.offset_index() if files.exists(names.OFFSET_INDEX) else None
+
+    def _is_being_written(self) -> bool:
         start = self._log.read(self._position, MAGIC_POSITION + 1)
-        return begins_batch(start, files.offsets_from(self._next_offset))
+        return begins_batch(start, self._split.files.offsets_from(self._next_offset))
 
 
 def judge(position: int, batch: memoryview) -> Found:
