@@ -84,7 +84,7 @@ class SegmentsReader(DataSourceReader):
 
 
 class FilteredSegmentsReader(SegmentsReader):
-    def pushFilters(self, filters: list[Filter]) -> Iterable[Filter]:  # noqa: N802
+    def pushFilters(self, filters: list[Filter]) -> Iterable[Filter]:
         for each in filters:
             self._wanted = narrowed(self._wanted, each)
         return filters
