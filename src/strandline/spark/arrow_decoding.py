@@ -50,7 +50,7 @@ from strandline.records.control import read_marker
 from strandline.records.heads import head_of, verified_head_of
 from strandline.records.record import read_records, records_section
 
-GROUP_BYTES = 4 * 2**20  # of records, uncompressed
+GROUP_BYTES = 2 * 2**20  # of records, uncompressed: enough rows for Spark, and little enough for the caches
 
 HEADERS_TYPE = pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))
 TIMESTAMP_TYPE = pa.timestamp("us", tz="UTC")
