@@ -5,8 +5,11 @@ from __future__ import annotations
 import os
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from tests.golden.dump_text import records_in
 from tests.golden.test_golden_directories import ALL
 from tests.log.making_logs import append, append_marker, numbered
@@ -130,6 +133,19 @@ def test_where_a_length_is_wrong_reading_goes_on_at_the_next_indexed_batch(tmp_p
     assert next(row["position"] for row in whole if row["fault"]) == 7 * BATCH_BYTES
     for max_bytes in ("1", "900", "3000"):
         assert read(folder, maxBytesPerPartition=max_bytes) == whole
+
+
+@settings(max_examples=60)
+@given(st.lists(st.tuples(st.integers(0, 10**6), st.binary(min_size=1, max_size=40)), min_size=1, max_size=4))
+def test_no_damage_ends_a_query_or_shows_where_splits_were_cut(changes: list[tuple[int, bytes]]) -> None:
+    with TemporaryDirectory() as scratch:
+        folder = write_log(Path(scratch) / "orders-0", 20)
+        size_bytes = one_log_file(folder).stat().st_size
+        for position, data in changes:
+            damage(folder, position % (size_bytes - len(data)), data)
+        whole = read(folder)
+        for max_bytes in ("1", "900", "3000"):
+            assert read(folder, maxBytesPerPartition=max_bytes) == whole
 
 
 def test_without_an_index_what_follows_a_wrong_length_is_told_as_lost(tmp_path: Path) -> None:
