@@ -96,6 +96,12 @@ CLUSTER_COMMANDS = lazy_commands(
     ("health", "Say what is wrong with the cluster; exit 1 if anything is."),
     ("partitions", "List all partitions, who leads and who holds them."),
     ("events", "Tell what has happened in the cluster, and why."),
+    ("up", "Start ZooKeeper and brokers on this machine."),
+    ("status", "Show the processes of a cluster on this machine."),
+    ("down", "Stop all of a cluster on this machine; its data stays."),
+    ("start", "Start broker N again, with its data."),
+    ("stop", "Stop broker N in order: a controlled shutdown."),
+    ("kill", "Kill broker N with SIGKILL, as a crash would."),
 )
 
 log = LazyGroup(
