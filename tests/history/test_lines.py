@@ -66,6 +66,13 @@ def test_the_others() -> None:
     )
 
 
+def test_a_process_that_is_two_clients() -> None:
+    parser = LineParser()
+    parser.operation('{"op":"client","process":"p","acks":1,"clock":"here"}', 1)
+    client = parser.operation('{"op":"client","process":"p","group":"g","clock":"here"}', 2)
+    assert client == Client(2, "p", acks=1, group="g", clock="here")
+
+
 def test_a_line_is_written_as_it_is_read() -> None:
     line = line_of("send", process="ännå", topic="orders", partition=0, value='"\n', offset=None)
     assert line.count(b"\n") == 1

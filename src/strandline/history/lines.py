@@ -46,6 +46,7 @@ class LineParser:
     def __init__(self) -> None:
         self._partitions: dict[tuple[str, int], TopicPartition] = {}
         self._names: dict[str, str] = {}
+        self._clients: dict[str, Client] = {}
 
     def operation(self, line: str | bytes, number: int) -> Operation:
         """`number` is the line's, from 1 and over all files: anomalies name operations by it."""
@@ -91,17 +92,12 @@ class LineParser:
         return tuple((self.partition(topic, partition), _whole(offset)) for topic, partition, offset in entries)
 
     def client(self, fields: Fields, number: int) -> Client:
-        group, clock = fields.get("group"), fields.get("clock")
-        return Client(
-            number,
-            self.name(fields["process"]),
-            acks=_one_of(ACKS, str(fields.get("acks", "all"))),
-            is_idempotent=bool(fields.get("idempotent", True)),
-            isolation=Isolation(fields.get("isolation", Isolation.READ_COMMITTED)),
-            group=None if group is None else self.name(group),
-            commits_by_itself=bool(fields.get("auto_commit", False)),
-            clock=None if clock is None else self.name(clock),
-        )
+        """A process that is producer and consumer tells of both: what a line leaves out stays as it was."""
+        process = self.name(fields["process"])
+        told = {field: read(fields[name]) for name, (field, read) in CLIENT_FIELDS.items() if name in fields}
+        known = self._clients.get(process, Client(number, process))
+        self._clients[process] = known._replace(number=number, **told)
+        return self._clients[process]
 
     def send(self, fields: Fields, number: int) -> Send:
         topic, partition, offset = self.name(fields["topic"]), fields.get("partition"), fields.get("offset")
@@ -157,6 +153,14 @@ PARSERS: dict[str, Callable[[LineParser, Fields, int], Operation]] = {
     "begin": LineParser.begin,
     "end": LineParser.end,
     "trim": LineParser.trim,
+}
+CLIENT_FIELDS: dict[str, tuple[str, Callable[[Any], Any]]] = {
+    "acks": ("acks", lambda value: _one_of(ACKS, str(value))),
+    "idempotent": ("is_idempotent", bool),
+    "isolation": ("isolation", Isolation),
+    "group": ("group", lambda value: _text(value)),
+    "auto_commit": ("commits_by_itself", bool),
+    "clock": ("clock", lambda value: _text(value)),
 }
 OUTCOMES = {**{outcome.value: outcome for outcome in Outcome}, "info": Outcome.UNKNOWN}  # info is Jepsen's word
 
