@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
 import pytest
 
+from strandline.history.checker import check
 from strandline.history.lines import LineParser, line_of
 from strandline.history.operations import (
     BEGINNING,
@@ -22,6 +26,7 @@ from strandline.history.operations import (
     Send,
 )
 from strandline.history.operations import End as EndOfTransaction
+from strandline.history.verdict import Kind
 from strandline.model.failures import CorruptData
 from strandline.model.partitions import TopicPartition
 
@@ -111,3 +116,19 @@ def test_a_line_is_written_as_it_is_read() -> None:
 def test_what_is_no_operation(line: str, why: str) -> None:
     with pytest.raises(CorruptData, match=why):
         parsed(line)
+
+
+def test_the_example_of_the_documentation_is_a_history() -> None:
+    page = (Path(__file__).parent.parent.parent / "docs" / "history.md").read_text(encoding="utf-8")
+    (example,) = re.findall(r"```json\n(.*?)```", page, re.DOTALL)
+    parser = LineParser()
+    operations = [parser.operation(line, number) for number, line in enumerate(example.splitlines(), 1)]
+    verdict = check(operations)
+    assert verdict.findings == {}
+    assert verdict.operation_count == len(operations) - 2
+
+
+def test_the_documentation_lists_every_anomaly() -> None:
+    page = (Path(__file__).parent.parent.parent / "docs" / "history.md").read_text(encoding="utf-8")
+    table = page.partition("## The anomalies")[2]
+    assert [kind for kind in Kind if f"`{kind}`" not in table] == []

@@ -9,6 +9,8 @@ that killing the application loses none of it; of sends, those outcomes are lost
 buffer.
 """
 
+from __future__ import annotations
+
 from strandline.history.recording.consumer import RecordingConsumer
 from strandline.history.recording.journal import Journal
 from strandline.history.recording.producer import RecordingProducer
