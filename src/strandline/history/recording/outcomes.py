@@ -1,21 +1,17 @@
 """Which errors say that something did not happen. All others leave it open.
 
 An error is the answer to the last attempt. Of those before it nobody knows, unless the error has to do with the records
-themselves: then each attempt met it.
+themselves: then each attempt met it. Even what was purged from the client's queue may have waited there for its second.
 """
 
 from __future__ import annotations
 
 from strandline.history.operations import Outcome
 
-_UNKNOWN_TOPIC, _UNKNOWN_PARTITION, _PURGE_QUEUE = -188, -190, -152  # librdkafka's own: they never left the client
 TOPIC_EXCEPTION, MESSAGE_TOO_LARGE, RECORD_LIST_TOO_LARGE, INVALID_TIMESTAMP, INVALID_RECORD = 17, 10, 18, 32, 87
 
 NEVER_WRITTEN = frozenset(
     {
-        _UNKNOWN_TOPIC,
-        _UNKNOWN_PARTITION,
-        _PURGE_QUEUE,
         TOPIC_EXCEPTION,
         MESSAGE_TOO_LARGE,
         RECORD_LIST_TOO_LARGE,

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     Delivered = Callable[[KafkaError | None, Message], None]
 
 CLOSE_TIMEOUT_S = 30.0
+PURGE_TIMEOUT_S = 1.0
 
 
 class _UnderWay(NamedTuple):
@@ -179,7 +180,10 @@ class RecordingProducer:
     # Its end.
 
     def close(self, timeout: float = CLOSE_TIMEOUT_S) -> None:
-        self._producer.flush(timeout)
+        """What is still under way after this long is given up, or it would be sent behind our back."""
+        if self._producer.flush(timeout):
+            self._producer.purge()
+            self._producer.flush(PURGE_TIMEOUT_S)
         for number in list(self._under_way):
             sent = self._under_way.pop(number, None)
             if sent is not None:
