@@ -138,6 +138,11 @@ cli = LazyGroup(
         ),
         "bench": LazyCommand(THIS, "bench", "How fast it is, told as Kafka's own tools do."),
         "log": LazyCommand(THIS, "log", "Look at logs: Strandline's or Apache Kafka's."),
+        "check-history": LazyCommand(
+            "strandline.cli.check_history",
+            "check_history",
+            "Look for anomalies in what clients saw; exit 1 if one is bad.",
+        ),
     },
     help="Strandline: Apache Kafka's replicated log in Python.",
 )
