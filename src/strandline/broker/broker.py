@@ -2,8 +2,8 @@
 
     settings → metadata store → session, cluster id → data directories and their logs → topics → sockets → housekeeping
 
-Everything here runs on one event loop's thread, which owns all state. A stop goes the other way: no new requests, no
-background work, then the logs are closed and marked clean, then the store.
+Everything here runs on one event loop's thread, which owns all state. A stop goes the other way: others lead what we
+led, no new requests, no background work, then the logs are closed and marked clean, then the store.
 """
 
 from __future__ import annotations
@@ -186,6 +186,7 @@ class Broker:
 
     async def stop(self) -> None:
         """A clean stop: what was acknowledged is on the disk, and the next start need not look for it."""
+        await completed(self.membership.hand_over())
         self.groups.close()
         await self.server.stop()
         await self._stop_housekeeping()

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 import socket
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, cast
 
 from strandline.broker.adoption import adopt_folders
@@ -17,6 +17,7 @@ from strandline.broker.config_notices import ConfigNotices
 from strandline.broker.controller_fence import ControllerFence
 from strandline.broker.controller_loop import ControllerLoop
 from strandline.broker.fetcher_settings import FetcherSettings
+from strandline.broker.handing_over import HandingOver
 from strandline.broker.isr_changes import IsrChanges
 from strandline.broker.metadata_updates import MetadataUpdates
 from strandline.broker.peers import LocalHandler, SocketPeers
@@ -24,6 +25,8 @@ from strandline.broker.procedures import begin
 from strandline.broker.registration import IdInUse, LiveBrokers, Registration
 from strandline.broker.replica_fetchers import ReplicaFetchers
 from strandline.broker.replicas import Replicas
+from strandline.broker.shutdown_requests import ShutdownRequests
+from strandline.broker.shutdown_settings import ShutdownSettings
 from strandline.broker.topic_administration import TopicAdministration
 from strandline.client.settings import Address, ClientSettings
 from strandline.controller.settings import ControllerSettings
@@ -36,6 +39,7 @@ from strandline.model.partitions import TopicPartition
 from strandline.model.settings import ReplicationSettings as TopicReplicationSettings
 from strandline.replication.settings import ReplicationSettings
 from strandline.wire.layout import Message
+from strandline.wire.messages.controlled_shutdown import ControlledShutdownRequest
 from strandline.wire.messages.leader_and_isr import LeaderAndIsrRequest
 from strandline.wire.messages.stop_replica import StopReplicaRequest
 from strandline.wire.messages.update_metadata import UpdateMetadataRequest
@@ -48,6 +52,8 @@ logger = logging.getLogger(__name__)
 
 JOIN_TIMEOUT_MS = 15_000
 REGISTER_AGAIN_MS = 200
+LAST_ORDERS_MS = 1_000
+LOOK_MS = 10
 MARGIN_MS = 2_000  # until a session that is over is seen to be over
 
 
@@ -90,6 +96,16 @@ class Membership:
             self.peers,
             broker.configuration.of_broker(ControllerSettings),
             self._unclean_topics,
+            host,
+        )
+        self.shutdowns = ShutdownRequests(self.loop, self.live_brokers)
+        self._handing_over = HandingOver(
+            broker_id,
+            lambda: self.registration.broker_epoch,
+            broker.image,
+            self.live_brokers,
+            lambda: broker.session_keeper.is_connected,
+            self.peers,
             host,
         )
         self.topics = TopicAdministration(self.loop, self.peers, broker.image, broker.configuration, host)
@@ -167,10 +183,18 @@ class Membership:
         begin(self.live_brokers.read())
         self.notices.start()
 
-    def _pause(self) -> Answer[None]:
+    def _pause(self, pause_ms: int = REGISTER_AGAIN_MS) -> Answer[None]:
         pause: Answer[None] = Answer()
-        self._host.call_later(REGISTER_AGAIN_MS, lambda: pause.deliver(None))
+        self._host.call_later(pause_ms, lambda: pause.deliver(None))
         return pause
+
+    async def hand_over(self) -> None:
+        """Before a clean stop: others lead what we led."""
+        self.replicas.prepare_to_leave()
+        await self._handing_over.hand_over(self._broker.configuration.of_broker(ShutdownSettings))
+        until_ms = self._host.now_ms() + LAST_ORDERS_MS
+        while not self.loop.is_idle and self._host.now_ms() < until_ms:
+            await self._pause(LOOK_MS)  # if we are the controller, the others hear of it from us
 
     def leave(self) -> None:
         self._is_member = False
@@ -217,6 +241,7 @@ class Membership:
             ApiKey.LEADER_AND_ISR: self.leader_and_isr,
             ApiKey.STOP_REPLICA: self.stop_replica,
             ApiKey.UPDATE_METADATA: self.update_metadata,
+            ApiKey.CONTROLLED_SHUTDOWN: self.controlled_shutdown,
         }
 
     async def leader_and_isr(self, request: Message) -> Message:
@@ -239,6 +264,9 @@ class Membership:
             self._check_up()
         return response
 
+    async def controlled_shutdown(self, request: Message) -> Message:
+        return await self.shutdowns.answer(cast("ControlledShutdownRequest", request))
+
     def _check_up(self) -> None:
         """Clients may come once they are told the truth: who leads what, and what is offline."""
         image, broker_id = self._broker.image, self._broker.settings.broker_id
@@ -250,7 +278,7 @@ class Membership:
             for index, partition in topic.partitions.items()
             if broker_id in partition.replicas
         ]
-        if all(_is_true(could, partition, broker_id) for could, partition in ours):
+        if all(_is_true(could, partition, broker_id, image.brokers) for could, partition in ours):
             self._up.deliver(None)
 
     def _give_up_waiting(self) -> None:
@@ -265,7 +293,10 @@ class Membership:
             self._host.call_later(settings.isr_check_interval_ms, self._check_followers)
 
 
-def _is_true(could: bool | None, shown: PartitionImage, broker_id: int) -> bool:
+def _is_true(could: bool | None, shown: PartitionImage, broker_id: int, live: Collection[int]) -> bool:
+    """That nobody leads is true where nobody is there who may: of a cluster that starts, the first may be alone."""
     if could is None:
         return False
-    return shown.leader_id >= 0 if could else shown.leader_id != broker_id
+    if could and shown.leader_id < 0:
+        return not any(member in live for member in shown.isr)
+    return could or shown.leader_id != broker_id

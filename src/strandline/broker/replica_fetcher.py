@@ -143,7 +143,16 @@ class ReplicaFetcher:
         elif fetches:
             self._fetch(fetches)
         else:
-            self._soon(self._settings.replica_fetch_backoff_ms)
+            self._soon(min(self._next_try_in_ms(now_ms), self._settings.replica_fetch_backoff_ms))
+
+    def _next_try_in_ms(self, now_ms: int) -> int:
+        """Of those that have to wait until they may ask again."""
+        waits = (
+            partition.follower.try_again_ms - now_ms
+            for partition in self._partitions.values()
+            if partition.follower is not None
+        )
+        return min((wait for wait in waits if wait > 0), default=INT_MAX)
 
     def _request_of(self, partition: Partition, now_ms: int) -> FollowerRequest | None:
         follower = partition.follower
@@ -206,7 +215,7 @@ class ReplicaFetcher:
         settings = self._settings
         request = FetchRequest(
             replica_state=ReplicaState(self._broker_id, self._broker_epoch()),
-            max_wait_ms=settings.replica_fetch_wait_max_ms,
+            max_wait_ms=min(settings.replica_fetch_wait_max_ms, self._next_try_in_ms(self._host.now_ms())),
             min_bytes=settings.replica_fetch_min_bytes,
             max_bytes=settings.replica_fetch_response_max_bytes,
             session_id=self._session_id,

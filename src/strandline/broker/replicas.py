@@ -91,6 +91,7 @@ class Replicas:
         self._leadership = leadership
         self._host = host
         self._high_watermarks = directories.read_high_watermarks()
+        self._is_leaving = False
 
     # The controller's word.
 
@@ -125,6 +126,8 @@ class Replicas:
             partition.decide(decision, self._host.now_ms())
         except StorageFailed:
             return ErrorCode.KAFKA_STORAGE_ERROR
+        if self._is_leaving and self._broker_id not in decision.isr:
+            self._fetchers.unfollow(partition)
         return ErrorCode.NONE
 
     async def _create_missing(self, topics: Sequence[LeaderAndIsrTopicState]) -> None:
@@ -270,6 +273,14 @@ class Replicas:
                     self._fetchers.follow(partition, leader_id)
                 case TruncateTo() | TruncateFullyAndStartAt():
                     logger.info("%s: %s", partition.name, effect)
+
+    def prepare_to_leave(self) -> None:
+        """Whoever goes must not come back into an ISR that it has just left, for that would wait for it in vain
+        (KAFKA-14140). Where it still is in sync it follows, until it is told that it is not."""
+        self._is_leaving = True
+        for partition in self._partitions:
+            if partition.follower is not None and not partition.follower.is_in_sync:
+                self._fetchers.unfollow(partition)
 
     def check_followers(self) -> None:
         """Every half of `replica.lag.time.max.ms`."""

@@ -21,6 +21,7 @@ from strandline.broker.broker_settings import BrokerSettings
 from strandline.broker.configs.accepted import AcceptedTopicSettings
 from strandline.broker.fetcher_settings import FetcherSettings
 from strandline.broker.network_settings import NetworkSettings
+from strandline.broker.shutdown_settings import ShutdownSettings
 from strandline.controller.settings import ControllerSettings
 from strandline.groups.settings import GroupSettings, OffsetsTopicSettings
 from strandline.metadata.zookeeper_settings import ZooKeeperSettings
@@ -54,6 +55,7 @@ BROKER_SETTINGS: tuple[type[PropertySettings], ...] = (
     replication.ReplicationQuotaSettings,
     ControllerSettings,
     FetcherSettings,
+    ShutdownSettings,
     TransactionSettings,
     TransactionStateTopicSettings,
     ZooKeeperSettings,

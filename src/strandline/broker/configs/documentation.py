@@ -289,6 +289,14 @@ replica.fetch.response.max.bytes
     How much a follower fetches at once, of all partitions.
 replica.socket.timeout.ms
     After which silence a follower gives up its connection to a leader.
+controlled.shutdown.enable
+    Whether a broker that stops has its partitions led by others first.
+controlled.shutdown.max.retries
+    How often a broker that stops asks for that.
+controlled.shutdown.retry.backoff.ms
+    How long it waits before it asks again.
+controller.socket.timeout.ms
+    How long a broker that stops waits for the controller's answer.
 """
 
 
