@@ -102,8 +102,8 @@ def test_a_new_controller_is_asked_as_soon_as_it_is_known(
     scene: Scene, outcome: ControlledShutdownResponse | PeerFailed
 ) -> None:
     scene.hand_over()
+    scene.image.controller_id = 3  # before or after the answer
     scene.answer(outcome)
-    scene.image.controller_id = 3
     scene.host.pass_time(100)
     assert [broker_id for broker_id, _ in scene.asked] == [1, 3]
 

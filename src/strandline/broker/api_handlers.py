@@ -40,7 +40,13 @@ if TYPE_CHECKING:
 
 def api_handlers(broker: Broker, produce: ProduceHandler) -> dict[ApiKey, Handler]:
     groups, image, host = broker.groups, broker.image, broker.host
-    fetch = FetchHandler(broker.partitions, broker.fetch_sessions, broker.host, broker.settings.fetch_max_bytes)
+    fetch = FetchHandler(
+        broker.partitions,
+        broker.fetch_sessions,
+        broker.membership.quotas,
+        broker.host,
+        broker.settings.fetch_max_bytes,
+    )
     handlers: dict[ApiKey, Handler] = {
         ApiKey.PRODUCE: produce,
         ApiKey.FETCH: fetch,

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping
+from typing import NamedTuple
 
 from strandline.broker.cluster_image import ClusterImage
 from strandline.broker.host import Host
@@ -24,6 +25,14 @@ logger = logging.getLogger(__name__)
 
 CONTROLLED_SHUTDOWN_VERSION = 3
 LOOK_MS = 50
+
+
+class Surroundings(NamedTuple):
+    """If they change, the answer may change too."""
+
+    controller_id: int
+    live_brokers: Mapping[int, int]
+    is_store_answering: bool
 
 
 class HandingOver:
@@ -50,10 +59,11 @@ class HandingOver:
         if not settings.controlled_shutdown_enable:
             return
         for retries_left in reversed(range(settings.controlled_shutdown_max_retries)):
+            before = self._surroundings()
             if not self._is_worth_asking() or await self._ask(settings.controller_socket_timeout_ms):
                 return
             if retries_left and self._is_worth_asking():
-                await self._pause(settings.controlled_shutdown_retry_backoff_ms)
+                await self._pause(before, settings.controlled_shutdown_retry_backoff_ms)
         logger.warning("this broker stops although it leads partitions that nobody could take")
 
     def _is_worth_asking(self) -> bool:
@@ -94,15 +104,15 @@ class HandingOver:
         else:
             _end(waiting)
 
-    async def _pause(self, backoff_ms: int) -> None:
-        before, until_ms = self._surroundings(), self._host.now_ms() + backoff_ms
+    async def _pause(self, before: Surroundings, backoff_ms: int) -> None:
+        until_ms = self._host.now_ms() + backoff_ms
         while self._host.now_ms() < until_ms and self._surroundings() == before:
             pause: Answer[None] = Answer()
             self._host.call_later(LOOK_MS, lambda pause=pause: pause.deliver(None))  # type: ignore[misc]
             await pause
 
-    def _surroundings(self) -> tuple[object, ...]:
-        return self._image.controller_id, dict(self._live_brokers), self._is_store_answering()
+    def _surroundings(self) -> Surroundings:
+        return Surroundings(self._image.controller_id, dict(self._live_brokers), self._is_store_answering())
 
 
 def _end(waiting: Answer[None]) -> None:

@@ -25,6 +25,7 @@ from strandline.broker.procedures import begin
 from strandline.broker.registration import IdInUse, LiveBrokers, Registration
 from strandline.broker.replica_fetchers import ReplicaFetchers
 from strandline.broker.replicas import Replicas
+from strandline.broker.replication_quotas import ReplicationQuotas
 from strandline.broker.shutdown_requests import ShutdownRequests
 from strandline.broker.shutdown_settings import ShutdownSettings
 from strandline.broker.topic_administration import TopicAdministration
@@ -70,11 +71,13 @@ class Membership:
             broker_id, self._address_of, self._local_handlers(), ClientSettings(client_id="broker")
         )
         self.isr_changes = IsrChanges(session, self.live_brokers, host)
+        self.quotas = ReplicationQuotas(broker_id, broker.configuration, host)
         self.fetchers = ReplicaFetchers(
             broker_id,
             lambda: self.registration.broker_epoch,
             self.peers,
             broker.configuration.of_broker(FetcherSettings),
+            self.quotas,
             host,
         )
         self.replicas = Replicas(

@@ -158,6 +158,8 @@ def controlled_shutdown(draft: Draft, request: ControlledShutdownRequest) -> Non
     for partition in concerned:
         if broker_id not in partition.isr:
             draft.outbox.stop(partition, broker_id, delete=False)
+        elif not any(one in partition.isr and one not in cluster.shutting_down for one in cluster.brokers):
+            partition.must_read = True  # others may be in sync by now, of which we have had no notice yet
         partition.waiters.append(waiter)
         draft.touch(partition)
     draft.wait(waiter)

@@ -16,6 +16,7 @@ from strandline.broker.fetch_sessions import FetchContext, FetchSessions, Follow
 from strandline.broker.host import Host
 from strandline.broker.partition import Partition
 from strandline.broker.partitions import NO_PARTITIONS, Partitions
+from strandline.broker.replication_quotas import ReplicationQuotas
 from strandline.log.leader_epochs import UNDEFINED_EPOCH, UNDEFINED_OFFSET
 from strandline.log.log_slice import LogSlice
 from strandline.model.failures import ErrorCode, Refused, StorageFailed
@@ -38,8 +39,16 @@ Answers = list[tuple[FollowedPartition, PartitionData]]
 
 
 class FetchHandler:
-    def __init__(self, partitions: Partitions, sessions: FetchSessions, host: Host, fetch_max_bytes: int) -> None:
+    def __init__(
+        self,
+        partitions: Partitions,
+        sessions: FetchSessions,
+        quotas: ReplicationQuotas,
+        host: Host,
+        fetch_max_bytes: int,
+    ) -> None:
         self._partitions = partitions
+        self._quotas = quotas
         self._sessions = sessions
         self.host = host
         self._fetch_max_bytes = fetch_max_bytes
@@ -123,6 +132,8 @@ class FetchHandler:
                 return _placed(followed, partition, diverging_epoch=diverging)
             max_bytes = max(0, min(followed.max_bytes, bytes_left))
             if is_follower:
+                if self._quotas.holds_back_follower(partition, asked.replica_state.replica_id):
+                    return _placed(followed, partition)
                 found = partition.log.read(followed.fetch_offset, max_bytes)
             else:
                 found = partition.read(followed.fetch_offset, max_bytes, committed_only=committed_only)
@@ -131,6 +142,8 @@ class FetchHandler:
         except StorageFailed:
             return PartitionData(followed.partition, ErrorCode.KAFKA_STORAGE_ERROR, -1, records=b"")
         has_room = found.length <= max_bytes or is_first
+        if is_follower and has_room:
+            self._quotas.leader.count(partition, found.length)
         data = _placed(followed, partition, records=found if found.length and has_room else b"")
         if committed_only:
             data.aborted_transactions = _aborted(partition, followed.fetch_offset) if found.length else []
