@@ -32,6 +32,7 @@ SETTINGS = {
     "replica.lag.time.max.ms": "1000",
     "replica.fetch.wait.max.ms": "50",
     "replica.fetch.backoff.ms": "50",
+    "controlled.shutdown.retry.backoff.ms": "50",
 }
 
 

@@ -44,7 +44,7 @@ def admin_handlers(broker: Broker) -> dict[ApiKey, Handler]:
         ApiKey.ELECT_LEADERS: elect_leaders_handler(loop),
         ApiKey.ALTER_PARTITION_REASSIGNMENTS: alter_partition_reassignments_handler(loop),
         ApiKey.LIST_PARTITION_REASSIGNMENTS: list_partition_reassignments_handler(loop),
-        ApiKey.DELETE_RECORDS: delete_records_handler(broker.partitions, broker.directories),
+        ApiKey.DELETE_RECORDS: delete_records_handler(broker.partitions, broker.directories, host),
         ApiKey.DESCRIBE_TOPIC_PARTITIONS: describe_topic_partitions_handler(image, configuration),
         ApiKey.DESCRIBE_CLUSTER: describe_cluster_handler(image),
         ApiKey.DESCRIBE_LOG_DIRS: describe_log_dirs_handler(broker.directories, broker.partitions),

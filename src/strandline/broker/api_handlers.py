@@ -43,6 +43,7 @@ def api_handlers(broker: Broker, produce: ProduceHandler) -> dict[ApiKey, Handle
     fetch = FetchHandler(
         broker.partitions,
         broker.fetch_sessions,
+        broker.membership.live_brokers,
         broker.membership.quotas,
         broker.host,
         broker.settings.fetch_max_bytes,
