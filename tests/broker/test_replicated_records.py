@@ -1,4 +1,4 @@
-"""Records that are deleted are gone from every live replica; how far a replica is behind can be asked (SPEC C4, L10)."""
+"""Records that are deleted go from every live replica, and how far behind a replica is can be asked (SPEC C4, L10)."""
 
 from __future__ import annotations
 

@@ -16,6 +16,7 @@ from strandline.broker.cluster_image import BrokerAddress, PartitionImage
 from strandline.broker.config_notices import ConfigNotices
 from strandline.broker.controller_fence import ControllerFence
 from strandline.broker.controller_loop import ControllerLoop
+from strandline.broker.directory_notices import DirectoryNotices
 from strandline.broker.fetcher_settings import FetcherSettings
 from strandline.broker.handing_over import HandingOver
 from strandline.broker.isr_changes import IsrChanges
@@ -31,6 +32,7 @@ from strandline.broker.shutdown_settings import ShutdownSettings
 from strandline.broker.topic_administration import TopicAdministration
 from strandline.client.settings import Address, ClientSettings
 from strandline.controller.settings import ControllerSettings
+from strandline.log.log_directory import LogDirectory
 from strandline.metadata import paths
 from strandline.metadata.answer import Answer
 from strandline.metadata.broker_values import PLAINTEXT, BrokerRegistration, Endpoint
@@ -112,6 +114,8 @@ class Membership:
             host,
         )
         self.topics = TopicAdministration(self.loop, self.peers, broker.image, broker.configuration, host)
+        self._directory_notices = DirectoryNotices(broker_id, session, host)
+        broker.directory_failures.when_failed = self._directory_failed
         self.notices = ConfigNotices(session, broker.configuration, broker_id, host)
         self._up: Answer[None] = Answer()
         self._expected_topics: set[str] = set()
@@ -204,7 +208,14 @@ class Membership:
         self.loop.close()
         self.fetchers.close()
         self.isr_changes.close()
+        self._directory_notices.close()
         self.peers.close()
+
+    def _directory_failed(self, directory: LogDirectory) -> None:
+        """It may have failed in the middle of anything."""
+        names = list(directory.logs)
+        self._host.call_soon(lambda: self.replicas.directory_failed(names))
+        self._directory_notices.tell()
 
     @property
     def is_idle(self) -> bool:

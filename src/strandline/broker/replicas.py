@@ -123,6 +123,7 @@ class Replicas:
         if decision.leader_epoch < partition.leader_epoch:
             return ErrorCode.STALE_CONTROLLER_EPOCH
         try:
+            partition.log.check_usable()
             partition.decide(decision, self._host.now_ms())
         except StorageFailed:
             return ErrorCode.KAFKA_STORAGE_ERROR
@@ -257,7 +258,7 @@ class Replicas:
     def carry_out(self, partition: Partition, effects: tuple[ReplicaEffect, ...]) -> None:
         for effect in effects:
             match effect:
-                case AlterIsr():
+                case AlterIsr() if self._is_usable(partition):
                     self._isr_changes.propose(partition, effect)
                 case ReadPartitionState():
                     self._isr_changes.read(partition)
@@ -273,6 +274,20 @@ class Replicas:
                     self._fetchers.follow(partition, leader_id)
                 case TruncateTo() | TruncateFullyAndStartAt():
                     logger.info("%s: %s", partition.name, effect)
+
+    def directory_failed(self, names: Sequence[TopicPartition]) -> None:
+        """What was in it is neither led nor followed any more, whatever the controller still thinks."""
+        for name in names:
+            partition = self._partitions.find(name)
+            if partition is not None:
+                self._fetchers.unfollow(partition)
+                if partition.is_leader:
+                    self._leadership.resigned(partition)
+
+    @staticmethod
+    def _is_usable(partition: Partition) -> bool:
+        """A leader whose log has failed must not turn its followers out of the ISR, for one of them shall lead."""
+        return partition.log.failure is None
 
     def prepare_to_leave(self) -> None:
         """Whoever goes must not come back into an ISR that it has just left, for that would wait for it in vain
