@@ -61,7 +61,8 @@ def elect(peer: AdminPeer, kind: int = 0, version: int = 2, *, everything: bool 
     response = peer.ask(ElectLeadersRequest(kind, partitions, 5_000), version, ElectLeadersResponse)
     if response.error_code:
         return [response.error_code]
-    return [each.error_code for topic in response.replica_election_results for each in topic.partition_result]
+    results = [topic for topic in response.replica_election_results if topic.topic == "orders"]
+    return [each.error_code for topic in results for each in topic.partition_result]
 
 
 def replicas_of(cluster: RunningCluster) -> list[int]:

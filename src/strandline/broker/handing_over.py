@@ -16,6 +16,7 @@ from typing import NamedTuple
 from strandline.broker.cluster_image import ClusterImage
 from strandline.broker.host import Host
 from strandline.broker.peers import PeerFailed, Peers, Purpose
+from strandline.broker.procedures import pause
 from strandline.broker.shutdown_settings import ShutdownSettings
 from strandline.metadata.answer import Answer
 from strandline.model.failures import ErrorCode
@@ -107,9 +108,7 @@ class HandingOver:
     async def _pause(self, before: Surroundings, backoff_ms: int) -> None:
         until_ms = self._host.now_ms() + backoff_ms
         while self._host.now_ms() < until_ms and self._surroundings() == before:
-            pause: Answer[None] = Answer()
-            self._host.call_later(LOOK_MS, lambda pause=pause: pause.deliver(None))  # type: ignore[misc]
-            await pause
+            await pause(self._host, LOOK_MS)
 
     def _surroundings(self) -> Surroundings:
         return Surroundings(self._image.controller_id, dict(self._live_brokers), self._is_store_answering())

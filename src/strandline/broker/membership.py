@@ -20,9 +20,11 @@ from strandline.broker.directory_notices import DirectoryNotices
 from strandline.broker.fetcher_settings import FetcherSettings
 from strandline.broker.handing_over import HandingOver
 from strandline.broker.isr_changes import IsrChanges
+from strandline.broker.journal import JournalQueue, JournalWriter
+from strandline.broker.journal_settings import JournalSettings
 from strandline.broker.metadata_updates import MetadataUpdates
-from strandline.broker.peers import LocalHandler, SocketPeers
-from strandline.broker.procedures import begin
+from strandline.broker.peers import LocalHandler
+from strandline.broker.procedures import begin, pause
 from strandline.broker.registration import IdInUse, LiveBrokers, Registration
 from strandline.broker.replica_fetchers import ReplicaFetchers
 from strandline.broker.replicas import Replicas
@@ -30,7 +32,7 @@ from strandline.broker.replication_quotas import ReplicationQuotas
 from strandline.broker.shutdown_requests import ShutdownRequests
 from strandline.broker.shutdown_settings import ShutdownSettings
 from strandline.broker.topic_administration import TopicAdministration
-from strandline.client.settings import Address, ClientSettings
+from strandline.client.settings import Address
 from strandline.controller.settings import ControllerSettings
 from strandline.log.log_directory import LogDirectory
 from strandline.metadata import paths
@@ -69,9 +71,9 @@ class Membership:
         self.registration = Registration(session, host)
         self.fence = ControllerFence(lambda: self.registration.broker_epoch)
         self.updates = MetadataUpdates(broker.image, self.fence)
-        self.peers = SocketPeers(
-            broker_id, self._address_of, self._local_handlers(), ClientSettings(client_id="broker")
-        )
+        self.peers = broker.surroundings.peers(broker_id, self._address_of, self._local_handlers())
+        journal_settings = broker.configuration.of_broker(JournalSettings)
+        self.journal = JournalQueue(broker_id, journal_settings, host, is_kept=broker.own_store is None)
         self.isr_changes = IsrChanges(session, self.live_brokers, host)
         self.quotas = ReplicationQuotas(broker_id, broker.configuration, host)
         self.fetchers = ReplicaFetchers(
@@ -93,6 +95,7 @@ class Membership:
             self.fetchers,
             broker.groups,
             session,
+            self.journal,
             host,
         )
         self.loop = ControllerLoop(
@@ -102,6 +105,7 @@ class Membership:
             broker.configuration.of_broker(ControllerSettings),
             self._unclean_topics,
             host,
+            tell=self.journal.tell,
         )
         self.shutdowns = ShutdownRequests(self.loop, self.live_brokers)
         self._handing_over = HandingOver(
@@ -116,6 +120,9 @@ class Membership:
         self.topics = TopicAdministration(self.loop, self.peers, broker.image, broker.configuration, host)
         self._directory_notices = DirectoryNotices(broker_id, session, host)
         broker.directory_failures.when_failed = self._directory_failed
+        self.journal_writer = JournalWriter(
+            broker_id, self.journal, self.topics, broker.image, broker.partitions, self.peers, journal_settings, host
+        )
         self.notices = ConfigNotices(session, broker.configuration, broker_id, host)
         self._up: Answer[None] = Answer()
         self._expected_topics: set[str] = set()
@@ -141,6 +148,7 @@ class Membership:
         timer = self._host.call_later(JOIN_TIMEOUT_MS, self._give_up_waiting)
         await self._up
         timer.cancel()
+        self.journal_writer.start()
         self._check_followers()
 
     # The session with the store.
@@ -173,7 +181,7 @@ class Membership:
                 if deadline_ms is not None and self._host.now_ms() > deadline_ms:
                     raise
                 logger.info("not registered yet: %s", failure)
-                await self._pause()
+                await pause(self._host, REGISTER_AGAIN_MS)
 
     def _patience_ms(self) -> int:
         """Nobody else can be registered in a store that is ours alone."""
@@ -190,21 +198,17 @@ class Membership:
         begin(self.live_brokers.read())
         self.notices.start()
 
-    def _pause(self, pause_ms: int = REGISTER_AGAIN_MS) -> Answer[None]:
-        pause: Answer[None] = Answer()
-        self._host.call_later(pause_ms, lambda: pause.deliver(None))
-        return pause
-
     async def hand_over(self) -> None:
         """Before a clean stop: others lead what we led."""
         self.replicas.prepare_to_leave()
         await self._handing_over.hand_over(self._broker.configuration.of_broker(ShutdownSettings))
         until_ms = self._host.now_ms() + LAST_ORDERS_MS
         while not self.loop.is_idle and self._host.now_ms() < until_ms:
-            await self._pause(LOOK_MS)  # if we are the controller, the others hear of it from us
+            await pause(self._host, LOOK_MS)  # if we are the controller, the others hear of it from us
 
     def leave(self) -> None:
         self._is_member = False
+        self.journal_writer.close()
         self.loop.close()
         self.fetchers.close()
         self.isr_changes.close()

@@ -14,10 +14,9 @@ from strandline.broker.dispatch import Handler, Request
 from strandline.broker.host import Host
 from strandline.broker.partition import Partition
 from strandline.broker.partitions import Partitions
-from strandline.broker.procedures import by_procedure
+from strandline.broker.procedures import by_procedure, pause
 from strandline.log.log_directories import LogDirectories
 from strandline.log.log_directory import LogDirectory
-from strandline.metadata.answer import Answer
 from strandline.model.failures import ErrorCode, Refused, StorageFailed
 from strandline.wire.codec import decode, encode
 from strandline.wire.messages.delete_records import (
@@ -97,9 +96,7 @@ def delete_records_handler(partitions: Partitions, directories: LogDirectories, 
             left_ms = until_ms - host.now_ms()
             if left_ms <= 0 or all(deletion.is_over for deletion in deletions):
                 return
-            pause: Answer[None] = Answer()
-            host.call_later(min(LOOK_MS, left_ms), lambda pause=pause: pause.deliver(None))  # type: ignore[misc]
-            await pause
+            await pause(host, min(LOOK_MS, left_ms))
 
     async def answer(request: Request) -> bytes:
         asked = decode(DeleteRecordsRequest, request.api_version, request.body)

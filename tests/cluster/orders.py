@@ -1,60 +1,26 @@
-"""Three broker processes on a real ZooKeeper, a producer that keeps account, and a consumer to check it."""
+"""One topic with three replicas, who leads it, a producer that keeps account, and a reader of all of it."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
-from pathlib import Path
+from collections.abc import Callable
 
 from confluent_kafka import Consumer, KafkaError, Message, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
-from strandline.cluster.zookeeper_ensemble import ZooKeeperEnsemble
-from strandline.testing import Broker
+from strandline.cluster.process_cluster import ProcessCluster
 
 WAIT_S = 60.0
 TOPIC = "orders"
-SETTINGS = {
-    "zookeeper.session.timeout.ms": 2_000,
-    "default.replication.factor": 3,
-    "offsets.topic.replication.factor": 3,
-    "offsets.topic.num.partitions": 3,
-    "min.insync.replicas": 2,
-    "replica.lag.time.max.ms": 2_000,
-}
 
 
-class Brokers:
-    def __init__(self, connect: str, directory: Path) -> None:
-        self.by_id = {
-            broker_id: Broker(
-                SETTINGS | {"zookeeper.connect": connect, "broker.id": broker_id},
-                process=True,
-                data=directory / str(broker_id),
-            )
-            for broker_id in (1, 2, 3)
-        }
-
-    @property
-    def bootstrap(self) -> str:
-        return ",".join(broker.bootstrap for broker in self.by_id.values())
-
-    def admin(self) -> AdminClient:
-        return AdminClient({"bootstrap.servers": self.bootstrap, "log_level": 0})
-
-    def leader_and_isr(self, admin: AdminClient) -> tuple[int, list[int]]:
-        partition = admin.list_topics(TOPIC, timeout=WAIT_S).topics[TOPIC].partitions[0]
-        return partition.leader, sorted(partition.isrs)
+def admin_of(cluster: ProcessCluster) -> AdminClient:
+    return AdminClient({"bootstrap.servers": cluster.bootstrap, "log_level": 0})
 
 
-@contextmanager
-def three_brokers(zookeeper: ZooKeeperEnsemble, directory: Path) -> Iterator[Brokers]:
-    with ExitStack() as stack:
-        three = Brokers(f"{zookeeper.connect}/{directory.name}", directory)
-        for broker in three.by_id.values():
-            stack.enter_context(broker)
-        yield three
+def leader_and_isr(admin: AdminClient) -> tuple[int, list[int]]:
+    partition = admin.list_topics(TOPIC, timeout=WAIT_S).topics[TOPIC].partitions[0]
+    return partition.leader, sorted(partition.isrs)
 
 
 def wait_until(holds: Callable[[], bool]) -> None:
@@ -69,7 +35,7 @@ def create_topic(admin: AdminClient) -> None:
 
 
 class Acknowledged:
-    """A producer, what was acknowledged, and the longest time in which nothing was."""
+    """A producer, what was acknowledged, and the longest time in which nothing was while it waited for something."""
 
     def __init__(self, bootstrap: str) -> None:
         self.values: list[int] = []
