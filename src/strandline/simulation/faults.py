@@ -23,6 +23,7 @@ OPERATIONS = (
     "truncate",
     "write",
 )
+RESHAPING = frozenset({"truncate", "rename", "remove", "write"})
 TRACE_LINES_MAX = 1000
 
 
@@ -47,6 +48,7 @@ class FaultInjector:
     def __init__(self, *, space_bytes_max: int | None = None) -> None:
         self.now_ms = 0
         self.operations = 0
+        self.reshapes = 0  # operations among them after which a file may hold less than before, or be another
         self.trace: deque[str] = deque(maxlen=TRACE_LINES_MAX)
         self.faults: list[Fault] = []
         self.power_lost = False
@@ -81,6 +83,8 @@ class FaultInjector:
         """Before an operation that changes something; `line` goes into the trace."""
         self.require_power()
         self.operations += 1
+        if operation in RESHAPING:
+            self.reshapes += 1
         self.trace.append(line)
         if self.faults:
             self._fail_if_planned(operation, path)
