@@ -100,6 +100,7 @@ class Office:
         self._is_open = True
         self._is_in_charge = False
         self._was_interrupted = False
+        self._early: list[Event] = []  # what happened before it is in charge
         self._requests_and_notices = (
             self._see_moves,
             self._see_election,
@@ -150,6 +151,9 @@ class Office:
         )
         self._carry_out(self.controller.take_over(snapshot, self._host.now_ms()))
         self._is_in_charge = True
+        early, self._early = self._early, []
+        for event in early:
+            self.step(event)
         for see in self._requests_and_notices:
             self._begin(see())
         if self._was_interrupted:
@@ -166,7 +170,10 @@ class Office:
             self._begin(self._see_topic(topic))
 
     def step(self, event: Event) -> None:
-        if self._is_open:
+        """In their order, once it knows what there is: who knew of no topic would tell brokers to have no replica."""
+        if self._is_open and not self._is_in_charge:
+            self._early.append(event)
+        elif self._is_open:
             self._carry_out(self.controller.step(event, self._host.now_ms()))
 
     def ask(self, make_request: Callable[[int], Request]) -> Answer[Reply]:

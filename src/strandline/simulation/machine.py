@@ -155,14 +155,16 @@ class Machine:
         if self.broker is not None:
             self.world.tell(f"{self.name} is killed")
             self._end(says_so=True)
-            self.disk = self.disk.kill()
+            self.disk, dead = self.disk.kill(), self.disk
+            dead.let_go()
 
     def lose_power(self) -> None:
         if self.broker is not None:
             self.world.tell(f"{self.name} loses power")
             self.network.powered[self.name] = False
             self._end(says_so=False)
-            self.disk = self.disk.crash(self._chance)
+            self.disk, dead = self.disk.crash(self._chance), self.disk
+            dead.let_go()
 
     def die_after(self, operations: int) -> None:
         """In the middle of what it does to its files: `PowerLost` comes out of the event."""

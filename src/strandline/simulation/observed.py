@@ -1,8 +1,8 @@
 """What an observer who sees everything knows of each partition: every replica's batches, and what was ever committed.
 
-A batch is known by its place, its leader epoch and its CRC, which covers all that a producer sent. **Committed** is what
-some leader's high watermark has passed: from then on it must be the same at every replica that may be elected, for
-ever. The observer keeps its own list of that, and how far each replica agrees with it.
+A batch is known by its place, its leader epoch and its CRC, which covers all that a producer sent. **Committed** is
+what some leader's high watermark has passed: from then on it must be the same at every replica that may be elected,
+for ever. The observer keeps its own list of that, and how far each replica agrees with it.
 """
 
 from __future__ import annotations

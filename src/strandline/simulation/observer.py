@@ -1,7 +1,8 @@
-"""Looks at one broker after each of its steps, and at the store after each of its writes. Nobody else can have changed."""
+"""Looks at a broker after each of its steps, and at the store after each write: nothing else can have changed."""
 
 from __future__ import annotations
 
+from strandline.broker.broker import Broker
 from strandline.log.log import Log
 from strandline.metadata import paths
 from strandline.metadata.operations import Create, Delete, SetData
@@ -40,6 +41,13 @@ class Observer:
         broker = machine.broker
         if broker is None:
             return
+        machine.disk.is_watched = True
+        try:
+            self._look(machine, broker)
+        finally:
+            machine.disk.is_watched = False
+
+    def _look(self, machine: Machine, broker: Broker) -> None:
         disk = (machine.disk, machine.disk.reshapes)
         is_reshaped, self._disks[machine.broker_id] = disk != self._disks.get(machine.broker_id), disk
         for name, topic_id, log in logs_of(broker):
@@ -64,7 +72,7 @@ class Observer:
 
     def _update(self, truth: PartitionTruth, replica: Replica, log: Log, *, is_reshaped: bool) -> None:
         replica.is_up = True
-        if log.failure is not None:
+        if log.failure is not None or log.is_closed:
             return  # nobody reads it again in this life
         if is_reshaped or replica.log is not log or log.log_end_offset < replica.log_end_offset:
             replica.read_all(log)

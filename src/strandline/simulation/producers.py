@@ -30,7 +30,7 @@ from strandline.wire.messages.produce import (
 )
 
 PRODUCE_VERSION = 9
-INIT_PRODUCER_ID_VERSION = 4
+INIT_VERSION = 4
 IN_FLIGHT_MAX = 5
 ACKS_ALL = -1
 
@@ -97,7 +97,7 @@ class Producer(SimulatedClient):
                     self.any_broker(),
                     InitProducerIdRequest(None, 60_000),
                     InitProducerIdResponse,
-                    INIT_PRODUCER_ID_VERSION,
+                    INIT_VERSION,
                 )
                 if not answer.error_code:
                     self._producer_id, self._producer_epoch = answer.producer_id, answer.producer_epoch

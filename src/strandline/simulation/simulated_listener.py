@@ -133,9 +133,7 @@ class SimulatedChannel:
         except OSError:  # the disk; the peer must not wait for the rest
             self._close()
             return
-        if len(data) != sum(
-            len(part) if isinstance(part, bytes | bytearray | memoryview) else part.length for part in parts
-        ):
+        if len(data) != sum(map(_length_of, parts)):
             self._close()  # the file has been cut since
             return
         self._line.to_client.send(data)
@@ -154,6 +152,10 @@ class SimulatedChannel:
         self._is_closed = True
         self._connection.close()
         self._line.hang_up_by_server()
+
+
+def _length_of(part: Part) -> int:
+    return len(part) if isinstance(part, bytes | bytearray | memoryview) else part.length
 
 
 def _bytes_of(part: Part) -> bytes:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import logging
 import traceback
 from types import TracebackType
+from typing import Self
 
 from strandline.simulation.world import World
 
@@ -23,7 +24,7 @@ class Unforeseen(logging.Handler):
         self.failures: list[str] = []
         self._before: tuple[bool, int, list[logging.Handler]] | None = None
 
-    def __enter__(self) -> Unforeseen:
+    def __enter__(self) -> Self:
         self._before = (LOGGER.propagate, LOGGER.level, LOGGER.handlers[:])
         LOGGER.propagate, LOGGER.handlers = False, [self]
         LOGGER.setLevel(self.level)
