@@ -13,11 +13,15 @@ takes the general way (`handlers.produce`), which may leave a new lane behind.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Sequence
 from struct import Struct
+from typing import Protocol
 
-from strandline.broker.connection import Connection, Pending
+from strandline.broker.connection import NOTHING_TAKEN, Connection, Pending, Taken
 from strandline.broker.partition import Partition
+from strandline.log.log_writer import Appended
+from strandline.model.failures import Refused
+from strandline.model.settings import LONG_MAX
 from strandline.records.batch import ATTRIBUTES_POSITION, HEAD_BYTES, MAGIC_POSITION, MAGIC_V2, TRANSACTIONAL
 from strandline.wire.header import frame_response
 from strandline.wire.messages.produce import (
@@ -33,25 +37,35 @@ from strandline.wire.versions import ApiKey
 ALL_IN_SYNC = -1
 FIRST_VERSION = 7  # older ones may not have zstd, and answers before 5 have no log start offset
 CORRELATION_START, CORRELATION_END = 4, 8
-CORRELATION = Struct(">i")
 LENGTH = Struct(">i")
-NO_TAGS = bytes(3)  # of the partition, the topic and the request
+SIZE_BYTES, LENGTH_BYTES = 4, 4
+START_BYTES = SIZE_BYTES + CORRELATION_END
+TAGS_BYTES = 3  # of the partition, the topic and the request: none
+read_start = Struct(">i4si").unpack_from  # size, API key and version, correlation id
+read_frame_start = Struct(">4si").unpack_from
 PLACE = Struct(">qqq")  # base offset, log append time, log start offset in an answer
 PLACEHOLDER = PLACE.pack(0x5374_7261_6E64_6C69, 0x6E65_2068_6967_6820, 0x7761_7465_726D_6172)
 
-Collect = Callable[[Partition, memoryview, "LaneRequest"], None]
+
+class Appending(Protocol):
+    """What becomes of the requests of a lane."""
+
+    @property
+    def is_collecting(self) -> bool:
+        """Requests that came before are not appended yet: others must not overtake them."""
+
+    def append(
+        self, lane: ProduceLane, batches: list[memoryview], correlation_ids: list[int], connection: Connection
+    ) -> bytes | list[Pending]: ...
 
 
 class LaneRequest(Pending):
-    """A request on its way along a lane."""
+    """One request of a run that could not be answered like the others."""
 
     __slots__ = ("correlation_id", "lane")
 
     def __init__(self, connection: Connection, lane: ProduceLane, correlation_id: int) -> None:
-        self.connection = connection
-        self.holds_up = False
-        self.parts = None
-        self.when_abandoned = None
+        super().__init__(connection)
         self.lane = lane
         self.correlation_id = correlation_id
 
@@ -60,14 +74,13 @@ class LaneRequest(Pending):
         return self.lane.version
 
     def answer(self, body: bytes) -> None:
-        """For one that turned out not to be plain."""
         self.deliver([frame_response(ApiKey.PRODUCE, self.lane.version, self.correlation_id, len(body)) + body])
 
 
 class ProduceLane:
     __slots__ = (
-        "_after_correlation", "_answer", "_answer_end", "_answer_size", "_answer_start", "_before_correlation",
-        "_collect", "_is_flexible", "_records_at", "acks", "partition", "timeout_ms", "topic", "version",
+        "_after", "_after_bytes", "_answer", "_answer_end", "_answer_size", "_answer_start", "_appending",
+        "_before", "_is_flexible", "_least_bytes", "_read_rest", "acks", "partition", "timeout_ms", "topic", "version",
     )  # fmt: skip
 
     def __init__(
@@ -77,19 +90,20 @@ class ProduceLane:
         request: ProduceRequest,
         version: int,
         partition: Partition,
-        collect: Collect,
+        appending: Appending,
     ) -> None:
-        """`records_at` is where the length of the records lies in the frame. `collect` takes what comes along."""
+        """`records_at` is where the length of the records lies in the frame."""
         self.version = version
         self.partition = partition
         self.acks = request.acks
         self.timeout_ms = request.timeout_ms
         self.topic = TopicProduceResponse(request.topic_data[0].name, request.topic_data[0].topic_id)
-        self._collect = collect
+        self._appending = appending
         self._is_flexible = version >= FLEXIBLE_FROM
-        self._records_at = records_at
-        self._before_correlation = bytes(frame[:CORRELATION_START])
-        self._after_correlation = bytes(frame[CORRELATION_END:records_at])
+        self._before, self._after = bytes(frame[:CORRELATION_START]), bytes(frame[CORRELATION_END:records_at])
+        self._after_bytes = len(self._after)
+        self._read_rest = Struct(f">{self._after_bytes}s4B").unpack_from
+        self._least_bytes = SIZE_BYTES + records_at + HEAD_BYTES
         self._set_answer()
 
     def _set_answer(self) -> None:
@@ -103,72 +117,107 @@ class ProduceLane:
     def response(self, result: PartitionProduceResponse) -> ProduceResponse:
         return ProduceResponse([TopicProduceResponse(self.topic.name, self.topic.topic_id, [result])])
 
-    def take(self, frame: memoryview, connection: Connection) -> LaneRequest | None:
-        """None: it does not fit, or there is something to be said about it that the general way says better."""
+    @property
+    def _is_open(self) -> bool:
+        """Whether there is nothing to be said about the partition that the general way says better."""
         partition = self.partition
-        batch = self._batch_in(frame)
-        if (
-            batch is None
-            or partition.leader_id != partition.broker_id
-            or (self.acks == ALL_IN_SYNC and len(partition.isr) < partition.min_insync_replicas)
-        ):
-            return None
-        (correlation_id,) = CORRELATION.unpack_from(frame, CORRELATION_START)
-        request = LaneRequest(connection, self, correlation_id)
-        self._collect(partition, batch, request)
-        return request
+        return (
+            partition.leader_id == partition.broker_id
+            and (self.acks != ALL_IN_SYNC or len(partition.isr) >= partition.min_insync_replicas)
+            and not self._appending.is_collecting
+        )
 
-    def _batch_in(self, frame: memoryview) -> memoryview | None:
-        position = self._records_at
-        if (
-            len(frame) < position + HEAD_BYTES
-            or frame[CORRELATION_END:position] != self._after_correlation
-            or frame[:CORRELATION_START] != self._before_correlation
-        ):
+    def take(
+        self, frame: memoryview | None, received: memoryview, frame_bytes_max: int, connection: Connection
+    ) -> Taken:
+        batches: list[memoryview] = []
+        correlation_ids: list[int] = []
+        if not self._is_open or (frame is not None and not self._take_frame(frame, batches, correlation_ids)):
+            return NOTHING_TAKEN
+        before, least_bytes, position, end = self._before, self._least_bytes, 0, len(received)
+        while end - position >= least_bytes:
+            size, before_correlation, correlation_id = read_start(received, position)
+            frame_end = position + SIZE_BYTES + size
+            if before_correlation != before or frame_end > end or size > frame_bytes_max:
+                break
+            batch = self._batch_in(received, position + START_BYTES, frame_end)
+            if batch is None:
+                break
+            batches.append(batch)
+            correlation_ids.append(correlation_id)
+            position = frame_end
+        if not batches:
+            return NOTHING_TAKEN
+        replies = self._appending.append(self, batches, correlation_ids, connection)
+        return replies, len(batches), position
+
+    def _take_frame(self, frame: memoryview, batches: list[memoryview], correlation_ids: list[int]) -> bool:
+        """One without its size."""
+        if len(frame) < self._least_bytes - SIZE_BYTES:
+            return False
+        before_correlation, correlation_id = read_frame_start(frame)
+        batch = self._batch_in(frame, START_BYTES - SIZE_BYTES, len(frame))
+        if batch is None or before_correlation != self._before:
+            return False
+        batches.append(batch)
+        correlation_ids.append(correlation_id)
+        return True
+
+    def _batch_in(self, buffer: memoryview, position: int, frame_end: int) -> memoryview | None:
+        """What a frame has after its correlation id begins at `position`."""
+        after, first, second, third, fourth = self._read_rest(buffer, position)
+        if after != self._after:
             return None
+        position += self._after_bytes
+        end = frame_end
         if self._is_flexible:
-            length, position = read_uvarint(frame, position)
-            end = position + length - 1
-            if end + len(NO_TAGS) != len(frame) or frame[end:] != NO_TAGS:
+            if second < 0x80 <= first:
+                length, position = first - 0x80 + second * 0x80, position + 2
+            else:
+                length, position = read_uvarint(buffer, position)
+            end -= TAGS_BYTES
+            if position + length - 1 != end or buffer[end] or buffer[end + 1] or buffer[end + 2]:
                 return None
         else:
-            (length,) = LENGTH.unpack_from(frame, position)
-            position += LENGTH.size
-            end = position + length
-            if end != len(frame):
+            position += LENGTH_BYTES
+            if position + (first << 24 | second << 16 | third << 8 | fourth) != end:
                 return None
         if (
             end - position < HEAD_BYTES
-            or frame[position + MAGIC_POSITION] != MAGIC_V2
-            or frame[position + ATTRIBUTES_POSITION + 1] & TRANSACTIONAL
+            or buffer[position + MAGIC_POSITION] != MAGIC_V2
+            or buffer[position + ATTRIBUTES_POSITION + 1] & TRANSACTIONAL
         ):
             return None
-        return frame[position:end]
+        return buffer[position:end]
 
     def fits(self, frame: memoryview) -> bool:
-        return self._batch_in(frame) is not None
+        return self._batch_in(frame, START_BYTES - SIZE_BYTES, len(frame)) is not None
 
-    def answer(self, correlation_id: int, base_offset: int, log_append_time_ms: int) -> bytes:
-        return self._answer(
-            self._answer_size,
-            correlation_id,
-            self._answer_start,
-            base_offset,
-            log_append_time_ms,
-            self.partition.log.log_start_offset,
-            self._answer_end,
-        )
+    def answers(self, correlation_ids: list[int], outcomes: Sequence[Appended | Refused]) -> bytes | None:
+        """Of a run, if all of them can be given at once."""
+        log_start_offset, pack = self.partition.log.log_start_offset, self._answer
+        size, start, end = self._answer_size, self._answer_start, self._answer_end
+        committed_below = self.partition.high_watermark if self.acks == ALL_IN_SYNC else LONG_MAX
+        answers = []
+        for correlation_id, outcome in zip(correlation_ids, outcomes, strict=True):
+            if type(outcome) is not Appended:
+                return None
+            base_offset, last_offset, log_append_time_ms, _ = outcome
+            if last_offset >= committed_below:
+                return None
+            answers.append(pack(size, correlation_id, start, base_offset, log_append_time_ms, log_start_offset, end))
+        return b"".join(answers)
 
 
 def lane_of(
-    frame: memoryview, request: ProduceRequest, version: int, partition: Partition, collect: Collect
+    frame: memoryview, request: ProduceRequest, version: int, partition: Partition, appending: Appending
 ) -> ProduceLane | None:
     """The lane that this request, which has one partition, leaves behind; None where its bytes are not plain."""
     records = request.topic_data[0].partition_data[0].records
     if version < FIRST_VERSION or request.transactional_id is not None or records is None:
         return None
     length = encode_compact_count(len(records)) if version >= FLEXIBLE_FROM else LENGTH.pack(len(records))
-    tags_bytes = len(NO_TAGS) if version >= FLEXIBLE_FROM else 0
+    tags_bytes = TAGS_BYTES if version >= FLEXIBLE_FROM else 0
     records_at = len(frame) - tags_bytes - len(records) - len(length)
-    lane = ProduceLane(frame, records_at, request, version, partition, collect)
+    lane = ProduceLane(frame, records_at, request, version, partition, appending)
     return lane if lane.fits(frame) else None

@@ -15,10 +15,7 @@ from strandline.log.log_state import LogState
 from strandline.log.producer_state import CompletedTransaction
 from strandline.log.segment import Segment
 from strandline.model.failures import CorruptData, ErrorCode, Refused, check
-from strandline.records.batch import (
-    NO_TIMESTAMP,
-    set_place,
-)
+from strandline.records.batch import LENGTH_END, NO_TIMESTAMP, set_place
 from strandline.records.control import EndTransactionMarker, read_marker
 
 
@@ -31,6 +28,7 @@ class Appended(NamedTuple):
     is_duplicate: bool = False
 
 
+NO_ROOM = (-1, -1, -1)  # for a plain batch
 new_tuple = tuple.__new__  # half the price of calling the class
 
 
@@ -48,11 +46,7 @@ class LogWriter(LogState):
             self.check_usable()
         outcomes: list[Appended | Refused] = []
         try:
-            for batch in batches:
-                try:
-                    outcomes.append(self._append_one(batch, leader_epoch, now_ms, from_client))
-                except Refused as refused:
-                    outcomes.append(refused)
+            self._append_all(batches, leader_epoch, now_ms, from_client, outcomes)
             self._write_pending()
             if self.log_end_offset - self.recovery_point >= self.settings.flush_messages:
                 self.flush_wanted(self.log_end_offset)
@@ -65,27 +59,48 @@ class LogWriter(LogState):
             raise
         return outcomes
 
-    def _append_one(self, batch: Buffer, leader_epoch: int, now_ms: int, from_client: bool) -> Appended:
-        """The short way, for a batch with nothing particular about it, or the long one."""
-        fields = self._admission.plain_fields(batch, now_ms)
-        pending, active = self._pending, self.segments.active
-        if fields is None or leader_epoch != self._saved_epoch or active.size_bytes == 0:
-            return self._append_particular(batch, leader_epoch, now_ms, from_client)
-        _, length, _, _, _, _, delta, _, max_timestamp, producer_id, producer_epoch, sequence, _ = fields
-        base_offset, size = self.log_end_offset, len(batch)
-        last_offset = base_offset + delta
-        if active.should_roll(pending.size_bytes + size, last_offset, max_timestamp, now_ms):
-            return self._append_particular(batch, leader_epoch, now_ms, from_client)
-        set_place(batch, 0, base_offset, length, leader_epoch)
-        if producer_id >= 0 and not self.producers.accept_next(
-            producer_id, producer_epoch, sequence, base_offset, last_offset, max_timestamp
-        ):
-            return self._append_particular(batch, leader_epoch, now_ms, from_client)
-        pending.buffers.append(batch)
-        pending.notes.append((size, last_offset, max_timestamp))
-        pending.size_bytes += size
-        self.log_end_offset = self.producers.map_end_offset = last_offset + 1
-        return new_tuple(Appended, (base_offset, last_offset, NO_TIMESTAMP, False))
+    def _append_all(
+        self,
+        batches: Sequence[Buffer],
+        leader_epoch: int,
+        now_ms: int,
+        from_client: bool,
+        outcomes: list[Appended | Refused],
+    ) -> None:
+        """The short way for a batch with nothing particular about it, or the long one."""
+        plain_fields, producers, pending = self._admission.plain_fields, self.producers, self._pending
+        bytes_left, offset_max, timestamp_max = self._plain_room(leader_epoch, now_ms)
+        for batch in batches:
+            fields = plain_fields(batch, now_ms)
+            if fields is not None:
+                _, length, _, _, _, _, delta, _, max_timestamp, producer_id, producer_epoch, sequence, _ = fields
+                base_offset, size = self.log_end_offset, length + LENGTH_END
+                last_offset = base_offset + delta
+                if size <= bytes_left and last_offset <= offset_max and max_timestamp <= timestamp_max:
+                    set_place(batch, 0, base_offset, length, leader_epoch)
+                    if producer_id < 0 or producers.accept_next(
+                        producer_id, producer_epoch, sequence, base_offset, last_offset, max_timestamp
+                    ):
+                        pending.buffers.append(batch)
+                        pending.notes.append((size, last_offset, max_timestamp))
+                        pending.size_bytes += size
+                        bytes_left -= size
+                        self.log_end_offset = producers.map_end_offset = last_offset + 1
+                        outcomes.append(new_tuple(Appended, (base_offset, last_offset, NO_TIMESTAMP, False)))
+                        continue
+            try:
+                outcomes.append(self._append_particular(batch, leader_epoch, now_ms, from_client))
+            except Refused as refused:
+                outcomes.append(refused)
+            bytes_left, offset_max, timestamp_max = self._plain_room(leader_epoch, now_ms)
+
+    def _plain_room(self, leader_epoch: int, now_ms: int) -> tuple[int, int, int]:
+        """Beside what waits to be written; none where the next batch has more to it than its bytes."""
+        active = self.segments.active
+        if leader_epoch != self._saved_epoch or active.size_bytes == 0:
+            return NO_ROOM
+        bytes_left, offset_max, timestamp_max = active.room(now_ms)
+        return bytes_left - self._pending.size_bytes, offset_max, timestamp_max
 
     def _append_particular(self, batch: Buffer, leader_epoch: int, now_ms: int, from_client: bool) -> Appended:
         batch, head = self._admission.admit(batch, now_ms, from_client)

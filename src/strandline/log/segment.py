@@ -24,10 +24,11 @@ from strandline.log.renaming import rename_segment
 from strandline.log.scan import find_batch, read_batches, scan_heads
 from strandline.log.time_index import TimeIndex
 from strandline.model.failures import CorruptData
-from strandline.model.settings import LogSettings
+from strandline.model.settings import LONG_MAX, LogSettings
 from strandline.records.batch import NO_TIMESTAMP, BatchHead
 
 RELATIVE_OFFSET_MAX = 2**31 - 1
+NO_TIME = -(2**63) - 1  # earlier than any timestamp
 
 
 class Segment:
@@ -196,23 +197,29 @@ class Segment:
 
     def should_roll(self, size: int, last_offset: int, max_timestamp: int, now_ms: int) -> bool:
         """Whether a batch must go to a new segment (SPEC L3): by size, index space, offset range or time."""
+        bytes_left, offset_max, timestamp_max = self.room(now_ms)
+        return size > bytes_left or last_offset > offset_max or max_timestamp > timestamp_max
+
+    def room(self, now_ms: int) -> tuple[int, int, int]:
+        """For how many bytes there is room here, up to which offset and which timestamp."""
         if not self.is_preallocated:
             self.prepare_for_append()
-        settings, size_bytes = self.settings, self.size_bytes
-        if (
-            size_bytes + size > settings.segment_bytes
-            or last_offset - self.base_offset > RELATIVE_OFFSET_MAX
-            or self.index_entries_left <= 0
-        ):
-            return True
-        if size_bytes == 0:
-            return False
+        bytes_left = self.settings.segment_bytes - self.size_bytes if self.index_entries_left > 0 else -1
+        timestamp_max = self._timestamp_max(now_ms) if self.size_bytes else LONG_MAX
+        return bytes_left, self.base_offset + RELATIVE_OFFSET_MAX, timestamp_max
+
+    def _timestamp_max(self, now_ms: int) -> int:
+        settings = self.settings
+        waited_ms_max = settings.segment_ms
+        # What compaction may not leave waiting must not stay in the active segment for longer (KIP-354).
+        if settings.max_compaction_lag_ms < waited_ms_max and settings.compacts:
+            waited_ms_max = settings.max_compaction_lag_ms
+        waited_ms_max -= self.roll_jitter_ms
         # By the clock of the records where they have one, so that a replica rolls where its leader does (KIP-33).
         first = self._first_timestamp if self._first_timestamp is not None else self.first_timestamp
-        waited_ms = max_timestamp - first if first >= 0 else now_ms - self.created_ms
-        waited_ms += self.roll_jitter_ms
-        # What compaction may not leave waiting must not stay in the active segment for longer (KIP-354).
-        return waited_ms > settings.segment_ms or (waited_ms > settings.max_compaction_lag_ms and settings.compacts)
+        if first >= 0:
+            return first + waited_ms_max
+        return LONG_MAX if now_ms - self.created_ms <= waited_ms_max else NO_TIME
 
     @property
     def first_timestamp(self) -> int:
