@@ -17,6 +17,7 @@ from tests.broker.kafka_peer import framed_request
 from tests.broker.running_broker import batch_of
 
 from strandline.model.failures import ErrorCode
+from strandline.replication.events import NO_LEADER, LeaderAndIsr
 from strandline.wire.codec import encode, request_class
 from strandline.wire.messages.create_topics import CreatableReplicaAssignment, CreatableTopic, CreatableTopicConfig
 from strandline.wire.messages.delete_records import (
@@ -182,10 +183,11 @@ def test_leader_epochs(scene: Scene) -> None:
     """Row "fetch with older / newer leader epoch, wrong leader": 74 / 75 / 6."""
     topic = scene.topic()
     partition = scene.partition(topic)
-    scene.running.call(lambda: partition.become_leader(5, (1,), (1,)))
+    lead, follow_nobody = LeaderAndIsr(1, 5, (1,), (1,), 7), LeaderAndIsr(NO_LEADER, 6, (1,), (1,), 8)
+    scene.running.call(lambda: partition.decide(lead, 0))
     codes = [fetch(scene, topic, 0, epoch).error_code for epoch in (4, 5, 6)]
     assert codes == [ErrorCode.FENCED_LEADER_EPOCH, 0, ErrorCode.UNKNOWN_LEADER_EPOCH]
-    scene.running.call(partition.resign)
+    scene.running.call(lambda: partition.decide(follow_nobody, 0))
     assert fetch(scene, topic, 0, 5).error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER
     assert scene.append(topic, batch_of(b"a")) == [ErrorCode.NOT_LEADER_OR_FOLLOWER]
 

@@ -11,12 +11,13 @@ from __future__ import annotations
 import asyncio
 import logging
 import secrets
-from collections.abc import Callable, Coroutine, Mapping
-from typing import Any, TypeVar
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 
 from strandline.broker.api_handlers import api_handlers
+from strandline.broker.bridges import awaited, completed
 from strandline.broker.broker_settings import BrokerSettings
-from strandline.broker.cluster_image import BrokerAddress, ClusterImage
+from strandline.broker.cluster_image import ClusterImage
 from strandline.broker.configs.application import SettingsInForce
 from strandline.broker.configuration import Configuration
 from strandline.broker.controlled_state import ControlledState
@@ -29,33 +30,36 @@ from strandline.broker.host import LoopHost
 from strandline.broker.housekeeping.closing import flush_before_close
 from strandline.broker.housekeeping.housekeeping import Housekeeping
 from strandline.broker.identity import check_directories, claim_directories, cluster_id_of, stored_identity
+from strandline.broker.membership import Membership
 from strandline.broker.network_settings import NetworkSettings
 from strandline.broker.partitions import Partitions
-from strandline.broker.procedures import begin
 from strandline.broker.producer_ids import ProducerIds
 from strandline.broker.server import Server
-from strandline.broker.sole_controller import SoleController
+from strandline.broker.session_keeper import SessionKeeper
 from strandline.broker.store_loop import StoreLoop
 from strandline.log.filesystem import RealFileSystem, make_directories_durably
 from strandline.log.log_directories import LogDirectories
 from strandline.log.meta_properties import MetaProperties
 from strandline.metadata import paths
-from strandline.metadata.answer import Answer
 from strandline.metadata.embedded import EmbeddedStore
-from strandline.metadata.store import SessionState
+from strandline.metadata.errors import StoreError
+from strandline.metadata.store import MetadataStore
+from strandline.metadata.zookeeper_settings import ZooKeeperSettings
 from strandline.model.settings import INT_MAX, CleanerSettings, LogDirectorySettings, ProducerStateSettings
 
 logger = logging.getLogger(__name__)
 
-Value = TypeVar("Value")
 IDLE_CHECK_S = 0.002
+LAST_WORK_S = 30.0  # what has begun may take so long before it is given up
 
 
 class Broker:
     """`start` it in a running event loop, then `stop` it there. One life only."""
 
-    def __init__(self, properties: Mapping[str, str]) -> None:
-        """Raises `BadSetting` for settings that cannot be used."""
+    def __init__(self, properties: Mapping[str, str], store: MetadataStore | None = None) -> None:
+        """Raises `BadSetting` for settings that cannot be used. A store that is given is somebody else's to close."""
+        self._given_store = store
+        self.own_store: EmbeddedStore | None = None
         self.configuration = Configuration(properties)
         self.settings = self.configuration.of_broker(BrokerSettings)
         self.directory_settings = self.configuration.of_broker(LogDirectorySettings)
@@ -77,7 +81,7 @@ class Broker:
             try:
                 await self._open(known.cluster_id, progress)
             except BaseException:
-                self._store.close()
+                self._close_store()
                 raise
         except BaseException:
             self.host.close()
@@ -91,17 +95,31 @@ class Broker:
 
     def _open_store(self) -> None:
         """In the first data directory, as files of their own, which a Kafka that opens it leaves alone."""
+        if self._given_store is not None:
+            self._store: MetadataStore = self._given_store
+            return
+        zookeeper = self.configuration.of_broker(ZooKeeperSettings)
+        if zookeeper.zookeeper_connect:
+            from strandline.metadata.zookeeper import ZooKeeperStore  # kazoo takes time to import
+
+            self._store = ZooKeeperStore(zookeeper, self.host.post)
+            return
         loop = StoreLoop(self.host)
-        self._store = EmbeddedStore.open(
+        self._store = self.own_store = EmbeddedStore.open(
             self.filesystem, self.directory_settings.log_dirs[0], clock_ms=self.host.now_ms, wake=loop.wake
         )
-        loop.runs(self._store)
+        loop.runs(self.own_store)
+
+    def _close_store(self) -> None:
+        if self.own_store is not None:
+            self.own_store.close()
 
     async def _open(self, known_cluster_id: str | None, progress: Callable[[str], None] | None) -> None:
-        self.session = await _awaited(self._store.open_session(self._session_changed))
-        await _completed(self._make_sure_of_paths())
-        cluster_id = await _completed(cluster_id_of(self.session, self.host, known_cluster_id))
-        await _completed(self._load_configuration())
+        self.session_keeper = SessionKeeper(self._store, self.host)
+        self.session = await completed(self.session_keeper.open())
+        await completed(self._make_sure_of_paths())
+        cluster_id = await completed(cluster_id_of(self.session, self.host, known_cluster_id))
+        await completed(self._load_configuration())
         paths = self.directory_settings.log_dirs
         check_directories(self.filesystem, paths, self.settings.broker_id, cluster_id)
         self.directories = LogDirectories.open(
@@ -113,6 +131,7 @@ class Broker:
             producer_id_expiration_ms=self.configuration.of_broker(ProducerStateSettings).producer_id_expiration_ms,
         )
         self.image = ClusterImage(cluster_id)
+        self.image.when_changed(self._forget_settings)
         self.groups = GroupCoordinator(self.image, self.configuration, self.host)
         try:
             await self._bring_up(cluster_id)
@@ -136,8 +155,8 @@ class Broker:
             self.host,
             self.groups,
         )
-        self.controller = SoleController(self.controlled)
-        await _completed(self.controller.start())
+        self.membership = Membership(self)
+        self.controller = self.membership.topics
         self.producer_ids = ProducerIds(self.session, self.settings.broker_id)
         self.fetch_sessions = FetchSessions(
             self.settings.max_incremental_fetch_session_cache_slots, lambda: secrets.randbelow(INT_MAX) + 1
@@ -147,19 +166,23 @@ class Broker:
             api_handlers(self, produce), produce.settle, entries_max=self.settings.max_entries_per_request
         )
         self.housekeeping = Housekeeping(self.host, self.configuration, self.directories, self.partitions)
-        self._listen()
+        self._bind()
+        if self.own_store is None:
+            self.server.begin_accepting()  # the controller is another broker, who has to reach us
+        await completed(self.membership.join(self.addresses))
+        if self.own_store is not None:
+            self.server.begin_accepting()
         self.housekeeping.start()
 
-    def _listen(self) -> None:
+    def _forget_settings(self, topic: str) -> None:
+        if topic not in self.image.topics:
+            self.configuration.set_topic(topic, None)
+
+    def _bind(self) -> None:
         self.server = Server(self.configuration.of_broker(NetworkSettings), self.dispatch)
-        SettingsInForce(self.configuration, self.partitions, self.directories, self.server)
-        listener, advertised = self.settings.listener(), self.settings.advertised_listener()
-        self.addresses = self.server.listen(listener.host, listener.port)
-        host, port = advertised or ("", 0)
-        self.image.controller_id = self.settings.broker_id
-        self.image.brokers[self.settings.broker_id] = BrokerAddress(
-            self.settings.broker_id, host, port, self.settings.broker_rack or None
-        )
+        SettingsInForce(self.configuration, self.partitions, self.directories, self.server, self.host)
+        listener = self.settings.listener()
+        self.addresses = self.server.bind(listener.host, listener.port)
 
     async def stop(self) -> None:
         """A clean stop: what was acknowledged is on the disk, and the next start need not look for it."""
@@ -167,8 +190,13 @@ class Broker:
         await self.server.stop()
         await self._stop_housekeeping()
         await self._end_of_procedures()
+        self.membership.leave()
         self.directories.close(now_ms=self.host.now_ms())
-        self._store.close()
+        if self.own_store is None:
+            self.session_keeper.close()
+            with suppress(StoreError):
+                await awaited(self.session.close())
+        self._close_store()
         self.host.close()
 
     async def _stop_housekeeping(self) -> None:
@@ -181,16 +209,24 @@ class Broker:
         self.housekeeping.write_last_high_watermarks()
 
     async def _end_of_procedures(self) -> None:
-        """A topic that is being created is created: what procedures wait for comes by itself."""
-        while not (self._store.is_idle and self.host.is_idle):
+        """A topic that is being created is created: what procedures wait for comes by itself, unless it has to come
+        from other brokers."""
+        deadline = self.host.now_ms() + LAST_WORK_S * 1000
+        while not (self._is_store_idle() and self.host.is_idle and self._is_membership_idle()):
+            if self.host.now_ms() > deadline:
+                logger.warning("something that was asked for is not done, and this broker stops")
+                return
             await asyncio.sleep(IDLE_CHECK_S)
+
+    def _is_membership_idle(self) -> bool:
+        return self.own_store is None or self.membership.is_idle
+
+    def _is_store_idle(self) -> bool:
+        return self.own_store is None or self.own_store.is_idle
 
     def _all_directories_failed(self, reason: str) -> None:
         self.failure = reason
         self.when_failed()
-
-    def _session_changed(self, state: SessionState) -> None:
-        logger.error("the metadata store is %s", state.value)
 
     async def _make_sure_of_paths(self) -> None:
         for path in paths.PERSISTENT_PATHS:
@@ -206,25 +242,3 @@ class Broker:
         if ignored:
             logger.warning("settings that have no effect here: %s", ", ".join(ignored))
         await self.configuration.load(self.session, self.settings.broker_id)
-
-
-async def _awaited(answer: Answer[Value]) -> Value:
-    """The bridge from answers to asyncio, for the start alone."""
-    future: asyncio.Future[Answer[Value]] = asyncio.get_running_loop().create_future()
-    answer.then(future.set_result)
-    return (await future).value()
-
-
-async def _completed(procedure: Coroutine[Any, None, Value]) -> Value:
-    future: asyncio.Future[Value] = asyncio.get_running_loop().create_future()
-
-    async def run() -> None:
-        try:
-            value = await procedure
-        except Exception as failure:
-            future.set_exception(failure)
-        else:
-            future.set_result(value)
-
-    begin(run())
-    return await future

@@ -10,6 +10,7 @@ import asyncio
 import time
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
 from typing import Protocol, TypeVar
 from uuid import UUID, uuid4
 
@@ -49,6 +50,11 @@ class LoopHost:
 
     def call_soon(self, callback: Callable[[], object]) -> None:
         self._loop.call_soon(callback)
+
+    def post(self, callback: Callable[[], object]) -> None:
+        """`call_soon` from any thread. After the end of the loop nobody hears it."""
+        with suppress(RuntimeError):
+            self._loop.call_soon_threadsafe(callback)
 
     def call_later(self, delay_ms: float, callback: Callable[[], object]) -> Timer:
         return self._loop.call_later(delay_ms / 1000, callback)

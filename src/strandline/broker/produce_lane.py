@@ -7,8 +7,9 @@ nothing else:
        the same           differs               the same                  differs        the same
 
 So a connection remembers its last plain request as a lane. A frame that fits it is recognised by two comparisons, and
-its partition is known without decoding anything; its answer is one `pack` into a template. Whatever does not fit
-takes the general way (`handlers.produce`), which may leave a new lane behind.
+its partition is known without decoding anything; its answer is one `pack` into a template. Those of one receive are
+taken together: one write, one answer of many. Whatever does not fit takes the general way (`handlers.produce`), which
+may leave a new lane behind.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ from strandline.wire.messages.produce import (
     ProduceResponse,
     TopicProduceResponse,
 )
-from strandline.wire.primitives import encode_compact_count, read_uvarint
+from strandline.wire.primitives import encode_compact_count
 from strandline.wire.produce import FLEXIBLE_FROM, encode_produce_response
 from strandline.wire.versions import ApiKey
 
@@ -80,7 +81,7 @@ class LaneRequest(Pending):
 class ProduceLane:
     __slots__ = (
         "_after", "_after_bytes", "_answer", "_answer_end", "_answer_size", "_answer_start", "_appending",
-        "_before", "_is_flexible", "_least_bytes", "_read_rest", "acks", "partition", "timeout_ms", "topic", "version",
+        "_before", "_is_flexible", "_read_rest", "_size_min", "acks", "partition", "timeout_ms", "topic", "version",
     )  # fmt: skip
 
     def __init__(
@@ -103,7 +104,7 @@ class ProduceLane:
         self._before, self._after = bytes(frame[:CORRELATION_START]), bytes(frame[CORRELATION_END:records_at])
         self._after_bytes = len(self._after)
         self._read_rest = Struct(f">{self._after_bytes}s4B").unpack_from
-        self._least_bytes = SIZE_BYTES + records_at + HEAD_BYTES
+        self._size_min = records_at + HEAD_BYTES
         self._set_answer()
 
     def _set_answer(self) -> None:
@@ -120,10 +121,11 @@ class ProduceLane:
     @property
     def _is_open(self) -> bool:
         """Whether there is nothing to be said about the partition that the general way says better."""
-        partition = self.partition
+        leader = self.partition.leader
         return (
-            partition.leader_id == partition.broker_id
-            and (self.acks != ALL_IN_SYNC or len(partition.isr) >= partition.min_insync_replicas)
+            leader is not None
+            and not leader.is_fenced
+            and not (self.acks == ALL_IN_SYNC and leader.is_under_min_isr)
             and not self._appending.is_collecting
         )
 
@@ -134,11 +136,11 @@ class ProduceLane:
         correlation_ids: list[int] = []
         if not self._is_open or (frame is not None and not self._take_frame(frame, batches, correlation_ids)):
             return NOTHING_TAKEN
-        before, least_bytes, position, end = self._before, self._least_bytes, 0, len(received)
-        while end - position >= least_bytes:
+        before, size_min, position, end = self._before, self._size_min, 0, len(received)
+        while end - position >= SIZE_BYTES + size_min:
             size, before_correlation, correlation_id = read_start(received, position)
             frame_end = position + SIZE_BYTES + size
-            if before_correlation != before or frame_end > end or size > frame_bytes_max:
+            if before_correlation != before or frame_end > end or not size_min <= size <= frame_bytes_max:
                 break
             batch = self._batch_in(received, position + START_BYTES, frame_end)
             if batch is None:
@@ -153,7 +155,7 @@ class ProduceLane:
 
     def _take_frame(self, frame: memoryview, batches: list[memoryview], correlation_ids: list[int]) -> bool:
         """One without its size."""
-        if len(frame) < self._least_bytes - SIZE_BYTES:
+        if len(frame) < self._size_min:
             return False
         before_correlation, correlation_id = read_frame_start(frame)
         batch = self._batch_in(frame, START_BYTES - SIZE_BYTES, len(frame))
@@ -171,10 +173,14 @@ class ProduceLane:
         position += self._after_bytes
         end = frame_end
         if self._is_flexible:
-            if second < 0x80 <= first:
-                length, position = first - 0x80 + second * 0x80, position + 2
+            if first < 0x80:
+                length, position = first, position + 1
+            elif second < 0x80:
+                length, position = first & 0x7F | second << 7, position + 2
+            elif third < 0x80:
+                length, position = first & 0x7F | (second & 0x7F) << 7 | third << 14, position + 3
             else:
-                length, position = read_uvarint(buffer, position)
+                return None
             end -= TAGS_BYTES
             if position + length - 1 != end or buffer[end] or buffer[end + 1] or buffer[end + 2]:
                 return None
