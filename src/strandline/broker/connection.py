@@ -96,7 +96,7 @@ class Connection:
     __slots__ = (
         "_cutter", "_ended", "_handler", "_has_deferred", "_held", "_held_bytes", "_is_settling", "_output",
         "_output_bytes", "_pending", "_when_answered", "complaint", "is_closed", "lane", "local_address", "peer_host",
-        "requests", "response_bytes_max",
+        "requests", "response_bytes_max", "room",
     )  # fmt: skip
 
     def __init__(
@@ -119,6 +119,7 @@ class Connection:
         self._handler = handler
         self._when_answered = when_answered  # asks the owner to call `proceed`, soon
         self._cutter = FrameCutter(request_bytes_max)
+        self.room = self._cutter.room  # where to receive, if not into the shared buffer; then `filled`, not `receive`
         self._pending: deque[Pending] = deque()  # not yet sent, the first of them unanswered
         self._held: deque[bytearray] = deque()  # frames that wait their turn, to be written to as all others
         self._held_bytes = 0
@@ -160,10 +161,6 @@ class Connection:
         else:
             self._pending += replies
         return None, received[end:]
-
-    def room(self) -> memoryview | None:
-        """Where to receive, if not into the shared buffer; then `filled` instead of `receive`."""
-        return self._cutter.room()
 
     def filled(self, count: int) -> list[Part]:
         frame = self._cutter.filled(count)

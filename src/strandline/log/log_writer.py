@@ -15,8 +15,9 @@ from strandline.log.log_state import LogState
 from strandline.log.producer_state import CompletedTransaction
 from strandline.log.segment import Segment
 from strandline.model.failures import CorruptData, ErrorCode, Refused, check
-from strandline.records.batch import LENGTH_END, NO_TIMESTAMP, set_place
+from strandline.records.batch import NO_TIMESTAMP, set_place
 from strandline.records.control import EndTransactionMarker, read_marker
+from strandline.records.placing import Identity, Note, place_batches
 
 
 class Appended(NamedTuple):
@@ -28,7 +29,6 @@ class Appended(NamedTuple):
     is_duplicate: bool = False
 
 
-NO_ROOM = (-1, -1, -1)  # for a plain batch
 new_tuple = tuple.__new__  # half the price of calling the class
 
 
@@ -46,7 +46,11 @@ class LogWriter(LogState):
             self.check_usable()
         outcomes: list[Appended | Refused] = []
         try:
-            self._append_all(batches, leader_epoch, now_ms, from_client, outcomes)
+            self._append_plain(batches, leader_epoch, now_ms, outcomes)
+            while len(outcomes) < len(batches):
+                batch = batches[len(outcomes)]
+                outcomes.append(self._append_particular(batch, leader_epoch, now_ms, from_client))
+                self._append_plain(batches, leader_epoch, now_ms, outcomes)
             self._write_pending()
             if self.log_end_offset - self.recovery_point >= self.settings.flush_messages:
                 self.flush_wanted(self.log_end_offset)
@@ -59,50 +63,47 @@ class LogWriter(LogState):
             raise
         return outcomes
 
-    def _append_all(
-        self,
-        batches: Sequence[Buffer],
-        leader_epoch: int,
-        now_ms: int,
-        from_client: bool,
-        outcomes: list[Appended | Refused],
+    def _append_plain(
+        self, batches: Sequence[Buffer], leader_epoch: int, now_ms: int, outcomes: list[Appended | Refused]
     ) -> None:
-        """The short way for a batch with nothing particular about it, or the long one."""
-        plain_fields, producers, pending = self._admission.plain_fields, self.producers, self._pending
-        bytes_left, offset_max, timestamp_max = self._plain_room(leader_epoch, now_ms)
-        for batch in batches:
-            fields = plain_fields(batch, now_ms)
-            if fields is not None:
-                _, length, _, _, _, _, delta, _, max_timestamp, producer_id, producer_epoch, sequence, _ = fields
-                base_offset, size = self.log_end_offset, length + LENGTH_END
-                last_offset = base_offset + delta
-                if size <= bytes_left and last_offset <= offset_max and max_timestamp <= timestamp_max:
-                    set_place(batch, 0, base_offset, length, leader_epoch)
-                    if producer_id < 0 or producers.accept_next(
-                        producer_id, producer_epoch, sequence, base_offset, last_offset, max_timestamp
-                    ):
-                        pending.buffers.append(batch)
-                        pending.notes.append((size, last_offset, max_timestamp))
-                        pending.size_bytes += size
-                        bytes_left -= size
-                        self.log_end_offset = producers.map_end_offset = last_offset + 1
-                        outcomes.append(new_tuple(Appended, (base_offset, last_offset, NO_TIMESTAMP, False)))
-                        continue
-            try:
-                outcomes.append(self._append_particular(batch, leader_epoch, now_ms, from_client))
-            except Refused as refused:
-                outcomes.append(refused)
-            bytes_left, offset_max, timestamp_max = self._plain_room(leader_epoch, now_ms)
-
-    def _plain_room(self, leader_epoch: int, now_ms: int) -> tuple[int, int, int]:
-        """Beside what waits to be written; none where the next batch has more to it than its bytes."""
-        active = self.segments.active
+        """The short way, for those without an outcome, up to the first that has anything particular about it."""
+        active, pending = self.segments.active, self._pending
         if leader_epoch != self._saved_epoch or active.size_bytes == 0:
-            return NO_ROOM
-        bytes_left, offset_max, timestamp_max = active.room(now_ms)
-        return bytes_left - self._pending.size_bytes, offset_max, timestamp_max
+            return  # it opens an epoch, or a segment
+        limits = self._admission.plain_limits(now_ms, active.room(now_ms), pending.size_bytes)
+        if limits is None:
+            return
+        start, base_offset = len(outcomes), self.log_end_offset
+        notes, identities = place_batches(batches, start, base_offset, leader_epoch, limits)
+        if identities:
+            del notes[self._accept(notes, identities, base_offset) :]
+        for note in notes:
+            size, last_offset, _ = note
+            pending.size_bytes += size
+            outcomes.append(new_tuple(Appended, (base_offset, last_offset, NO_TIMESTAMP, False)))
+            base_offset = last_offset + 1
+        pending.buffers += batches[start : start + len(notes)]
+        pending.notes += notes
+        self.log_end_offset = self.producers.map_end_offset = base_offset
 
-    def _append_particular(self, batch: Buffer, leader_epoch: int, now_ms: int, from_client: bool) -> Appended:
+    def _accept(self, notes: list[Note], identities: list[Identity | None], base_offset: int) -> int:
+        """How many of them are what should come next from their producers."""
+        accept_next = self.producers.accept_next
+        for count, ((_, last_offset, max_timestamp), identity) in enumerate(zip(notes, identities, strict=True)):
+            if identity is not None and not accept_next(*identity, base_offset, last_offset, max_timestamp):
+                return count
+            base_offset = last_offset + 1
+        return len(notes)
+
+    def _append_particular(
+        self, batch: Buffer, leader_epoch: int, now_ms: int, from_client: bool
+    ) -> Appended | Refused:
+        try:
+            return self._admit(batch, leader_epoch, now_ms, from_client)
+        except Refused as refused:
+            return refused
+
+    def _admit(self, batch: Buffer, leader_epoch: int, now_ms: int, from_client: bool) -> Appended:
         batch, head = self._admission.admit(batch, now_ms, from_client)
         marker = _marker_in(batch) if head.is_control and head.producer_id >= 0 else None
         base_offset = self.log_end_offset

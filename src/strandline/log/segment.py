@@ -28,7 +28,7 @@ from strandline.model.settings import LONG_MAX, LogSettings
 from strandline.records.batch import NO_TIMESTAMP, BatchHead
 
 RELATIVE_OFFSET_MAX = 2**31 - 1
-NO_TIME = -(2**63) - 1  # earlier than any timestamp
+TIME_IS_UP = -(2**63)
 
 
 class Segment:
@@ -204,8 +204,9 @@ class Segment:
         """For how many bytes there is room here, up to which offset and which timestamp."""
         if not self.is_preallocated:
             self.prepare_for_append()
-        bytes_left = self.settings.segment_bytes - self.size_bytes if self.index_entries_left > 0 else -1
         timestamp_max = self._timestamp_max(now_ms) if self.size_bytes else LONG_MAX
+        is_over = self.index_entries_left <= 0 or timestamp_max == TIME_IS_UP
+        bytes_left = -1 if is_over else self.settings.segment_bytes - self.size_bytes
         return bytes_left, self.base_offset + RELATIVE_OFFSET_MAX, timestamp_max
 
     def _timestamp_max(self, now_ms: int) -> int:
@@ -218,8 +219,8 @@ class Segment:
         # By the clock of the records where they have one, so that a replica rolls where its leader does (KIP-33).
         first = self._first_timestamp if self._first_timestamp is not None else self.first_timestamp
         if first >= 0:
-            return first + waited_ms_max
-        return LONG_MAX if now_ms - self.created_ms <= waited_ms_max else NO_TIME
+            return min(first + waited_ms_max, LONG_MAX)
+        return LONG_MAX if now_ms - self.created_ms <= waited_ms_max else TIME_IS_UP
 
     @property
     def first_timestamp(self) -> int:

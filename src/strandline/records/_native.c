@@ -3,6 +3,8 @@
 
 static PyMethodDef methods[] = {
     {"walk_records", walk_records, METH_VARARGS, "walk_records(section, count, columns) -> is the section sound"},
+    {"place_batches", place_batches, METH_VARARGS,
+     "place_batches(batches, start, base_offset, leader_epoch, limits) -> notes, identities; only where HAS_FAST_CRC32C"},
     {"crc32c", fast_crc32c, METH_O, "crc32c(data) -> CRC-32C; only where HAS_FAST_CRC32C"},
     {NULL, NULL, 0, NULL},
 };

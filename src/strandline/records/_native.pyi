@@ -1,8 +1,13 @@
 from array import array
+from collections.abc import Sequence
 
 from strandline.records.batch import Buffer
+from strandline.records.placing import Identity, Limits, Note
 
 HAS_FAST_CRC32C: bool
 
 def walk_records(section: Buffer, count: int, columns: array[int]) -> bool: ...
+def place_batches(
+    batches: Sequence[Buffer], start: int, base_offset: int, leader_epoch: int, limits: Limits, /
+) -> tuple[list[Note], list[Identity | None]]: ...
 def crc32c(data: Buffer, /) -> int: ...
