@@ -172,25 +172,24 @@ class Segment:
 
     def note_batches(self, position: int, batches: Sequence[tuple[int, int, int]]) -> None:
         """Index batches that lie in the file from `position` on."""
-        interval = self.settings.index_interval_bytes
-        since_entry = self.bytes_since_index_entry
+        interval, since_entry = self.settings.index_interval_bytes, self.bytes_since_index_entry
         max_timestamp = self._max_timestamp if self._max_timestamp is not None else self.max_timestamp
+        add_offset, indexed_timestamp = (self._offset_index or self.offset_index).append, None
         for size, last_offset, batch_timestamp in batches:
             if batch_timestamp > max_timestamp:
                 self._max_timestamp = max_timestamp = batch_timestamp
                 self.offset_of_max_timestamp = last_offset
             if since_entry > interval and self.index_entries_left > 0:
-                self._add_index_entries(last_offset, position, max_timestamp)
+                add_offset(last_offset, position)
+                if max_timestamp != indexed_timestamp:
+                    times = self._time_index or self.time_index
+                    times.maybe_append(max_timestamp, self.offset_of_max_timestamp)
+                    indexed_timestamp = max_timestamp
+                self.index_entries_left -= 1
                 since_entry = 0
             position += size
             since_entry += size
         self.bytes_since_index_entry = since_entry
-
-    def _add_index_entries(self, last_offset: int, position: int, max_timestamp: int) -> None:
-        offsets, times = self._offset_index or self.offset_index, self._time_index or self.time_index
-        offsets.append(last_offset, position)
-        times.maybe_append(max_timestamp, self.offset_of_max_timestamp)
-        self.index_entries_left -= 1
 
     def fits_offset(self, offset: int) -> bool:
         return 0 <= offset - self.base_offset <= RELATIVE_OFFSET_MAX
