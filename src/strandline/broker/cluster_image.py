@@ -15,7 +15,8 @@ from strandline.model.lazy_dataclass import dataclass
 
 CONSUMER_OFFSETS = "__consumer_offsets"
 TRANSACTION_STATE = "__transaction_state"
-INTERNAL_TOPICS = frozenset((CONSUMER_OFFSETS, TRANSACTION_STATE))
+INTERNAL_TOPICS = frozenset((CONSUMER_OFFSETS, TRANSACTION_STATE))  # written by coordinators, never by a client
+JOURNAL = "__strandline_journal"  # written by brokers to its leader, like anybody's topic
 
 
 class BrokerAddress(NamedTuple):
@@ -46,7 +47,7 @@ class TopicImage:
 
     @property
     def is_internal(self) -> bool:
-        return self.name in INTERNAL_TOPICS
+        return self.name in INTERNAL_TOPICS or self.name == JOURNAL
 
 
 class ClusterImage:

@@ -18,14 +18,16 @@ from strandline.broker.controller_fence import ControllerFence
 from strandline.broker.controller_loop import ControllerLoop
 from strandline.broker.fetcher_settings import FetcherSettings
 from strandline.broker.isr_changes import IsrChanges
+from strandline.broker.journal import JournalQueue, JournalWriter
+from strandline.broker.journal_settings import JournalSettings
 from strandline.broker.metadata_updates import MetadataUpdates
-from strandline.broker.peers import LocalHandler, SocketPeers
-from strandline.broker.procedures import begin
+from strandline.broker.peers import LocalHandler
+from strandline.broker.procedures import begin, pause
 from strandline.broker.registration import IdInUse, LiveBrokers, Registration
 from strandline.broker.replica_fetchers import ReplicaFetchers
 from strandline.broker.replicas import Replicas
 from strandline.broker.topic_administration import TopicAdministration
-from strandline.client.settings import Address, ClientSettings
+from strandline.client.settings import Address
 from strandline.controller.settings import ControllerSettings
 from strandline.metadata import paths
 from strandline.metadata.answer import Answer
@@ -60,9 +62,9 @@ class Membership:
         self.registration = Registration(session, host)
         self.fence = ControllerFence(lambda: self.registration.broker_epoch)
         self.updates = MetadataUpdates(broker.image, self.fence)
-        self.peers = SocketPeers(
-            broker_id, self._address_of, self._local_handlers(), ClientSettings(client_id="broker")
-        )
+        self.peers = broker.surroundings.peers(broker_id, self._address_of, self._local_handlers())
+        journal_settings = broker.configuration.of_broker(JournalSettings)
+        self.journal = JournalQueue(broker_id, journal_settings, host, is_kept=broker.own_store is None)
         self.isr_changes = IsrChanges(session, self.live_brokers, host)
         self.fetchers = ReplicaFetchers(
             broker_id,
@@ -82,6 +84,7 @@ class Membership:
             self.fetchers,
             broker.groups,
             session,
+            self.journal,
             host,
         )
         self.loop = ControllerLoop(
@@ -91,8 +94,12 @@ class Membership:
             broker.configuration.of_broker(ControllerSettings),
             self._unclean_topics,
             host,
+            tell=self.journal.tell,
         )
         self.topics = TopicAdministration(self.loop, self.peers, broker.image, broker.configuration, host)
+        self.journal_writer = JournalWriter(
+            broker_id, self.journal, self.topics, broker.image, broker.partitions, self.peers, journal_settings, host
+        )
         self.notices = ConfigNotices(session, broker.configuration, broker_id, host)
         self._up: Answer[None] = Answer()
         self._expected_topics: set[str] = set()
@@ -118,6 +125,7 @@ class Membership:
         timer = self._host.call_later(JOIN_TIMEOUT_MS, self._give_up_waiting)
         await self._up
         timer.cancel()
+        self.journal_writer.start()
         self._check_followers()
 
     # The session with the store.
@@ -150,7 +158,7 @@ class Membership:
                 if deadline_ms is not None and self._host.now_ms() > deadline_ms:
                     raise
                 logger.info("not registered yet: %s", failure)
-                await self._pause()
+                await pause(self._host, REGISTER_AGAIN_MS)
 
     def _patience_ms(self) -> int:
         """Nobody else can be registered in a store that is ours alone."""
@@ -167,13 +175,9 @@ class Membership:
         begin(self.live_brokers.read())
         self.notices.start()
 
-    def _pause(self) -> Answer[None]:
-        pause: Answer[None] = Answer()
-        self._host.call_later(REGISTER_AGAIN_MS, lambda: pause.deliver(None))
-        return pause
-
     def leave(self) -> None:
         self._is_member = False
+        self.journal_writer.close()
         self.loop.close()
         self.fetchers.close()
         self.isr_changes.close()

@@ -20,6 +20,7 @@ from strandline.broker.controller_fence import ControllerFence
 from strandline.broker.current_session import CurrentSession
 from strandline.broker.host import Host
 from strandline.broker.isr_changes import IsrChanges
+from strandline.broker.journal import JournalQueue
 from strandline.broker.partition import LeadershipListener, Partition
 from strandline.broker.partitions import Partitions
 from strandline.broker.procedures import each_of, in_thread, in_turns
@@ -77,8 +78,10 @@ class Replicas:
         fetchers: ReplicaFetchers,
         leadership: LeadershipListener,
         session: CurrentSession,
+        journal: JournalQueue,
         host: Host,
     ) -> None:
+        self._journal = journal
         self._session = session
         self._broker_id = broker_id
         self._partitions = partitions
@@ -261,7 +264,10 @@ class Replicas:
                 case IsrChanged():
                     logger.info("%s: %s", partition.name, effect)
                     self._isr_changes.changed(partition)
-                case AssignEpoch():
+                    self._journal.tell_of(partition.name, effect)
+                case AssignEpoch(_, start_offset):
+                    if start_offset > 0:  # else it is the first, of which the controller tells
+                        self._journal.tell_of(partition.name, effect)
                     self._fetchers.unfollow(partition)
                     self._leadership.became_leader(partition)
                 case LeadershipLost():
@@ -270,6 +276,7 @@ class Replicas:
                     self._fetchers.follow(partition, leader_id)
                 case TruncateTo() | TruncateFullyAndStartAt():
                     logger.info("%s: %s", partition.name, effect)
+                    self._journal.tell_of(partition.name, effect)
 
     def check_followers(self) -> None:
         """Every half of `replica.lag.time.max.ms`."""

@@ -9,17 +9,17 @@ A topic is there for a client once this broker knows it and every partition has 
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import field
 from uuid import UUID
 
 from strandline.broker.broker_settings import BrokerSettings
-from strandline.broker.cluster_image import CONSUMER_OFFSETS, ClusterImage
+from strandline.broker.cluster_image import CONSUMER_OFFSETS, JOURNAL, ClusterImage
 from strandline.broker.configuration import Configuration
 from strandline.broker.controller_loop import ControllerLoop
 from strandline.broker.controller_office import NotController
 from strandline.broker.host import Host
+from strandline.broker.journal_settings import JournalSettings
 from strandline.broker.peers import PeerFailed, Peers, Purpose
 from strandline.broker.procedures import all_of
 from strandline.broker.topic_turns import TopicTurns
@@ -130,8 +130,8 @@ class TopicAdministration:
                 partition_count=topic.partition_count,
                 replication_factor=topic.replication_factor,
                 placement=topic.placement,
-                start_index=secrets.randbelow(brokers),
-                shift=secrets.randbelow(brokers),
+                start_index=self._host.random_below(brokers),
+                shift=self._host.random_below(brokers),
                 properties=topic.properties,
             )
         )
@@ -165,6 +165,8 @@ class TopicAdministration:
             raise failure
 
     def _by_default(self, topic: str) -> NewTopic:
+        if topic == JOURNAL:
+            return self._journal()
         if topic != CONSUMER_OFFSETS:
             factor = self.settings.default_replication_factor
             self._image.check_replication_factor(factor)
@@ -179,6 +181,11 @@ class TopicAdministration:
         return NewTopic(
             topic, settings.offsets_topic_num_partitions, properties, settings.offsets_topic_replication_factor
         )
+
+    def _journal(self) -> NewTopic:
+        settings = self._configuration.of_broker(JournalSettings)
+        factor = min(settings.journal_replication_factor, len(self._image.brokers))
+        return NewTopic(JOURNAL, 1, {"retention.ms": str(settings.journal_retention_ms)}, factor)
 
     async def _create_elsewhere(self, topics: Sequence[NewTopic]) -> dict[str, UUID | Exception]:
         """The controller creates them for us."""

@@ -5,6 +5,7 @@
 #include <stdint.h>
 
 PyObject *walk_records(PyObject *module, PyObject *arguments);
+PyObject *append_columns(PyObject *module, PyObject *arguments);
 PyObject *fast_crc32c(PyObject *module, PyObject *data);
 PyObject *place_batches(PyObject *module, PyObject *arguments);
 

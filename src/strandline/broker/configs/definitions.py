@@ -20,6 +20,7 @@ from typing import Any
 from strandline.broker.broker_settings import BrokerSettings
 from strandline.broker.configs.accepted import AcceptedTopicSettings
 from strandline.broker.fetcher_settings import FetcherSettings
+from strandline.broker.journal_settings import JournalSettings
 from strandline.broker.network_settings import NetworkSettings
 from strandline.controller.settings import ControllerSettings
 from strandline.groups.settings import GroupSettings, OffsetsTopicSettings
@@ -55,6 +56,7 @@ BROKER_SETTINGS: tuple[type[PropertySettings], ...] = (
     replication.ReplicationQuotaSettings,
     ControllerSettings,
     FetcherSettings,
+    JournalSettings,
     TransactionSettings,
     TransactionStateTopicSettings,
     ZooKeeperSettings,

@@ -1,0 +1,1 @@
+"""Topics and log files in Apache Spark, through PySpark's data source API and with no jars."""
