@@ -31,7 +31,7 @@ from strandline.wire.messages.produce import (
     ProduceResponse,
     TopicProduceResponse,
 )
-from strandline.wire.primitives import encode_compact_count
+from strandline.wire.primitives import Buffer, encode_compact_count
 from strandline.wire.produce import FLEXIBLE_FROM, encode_produce_response
 from strandline.wire.versions import ApiKey
 
@@ -51,9 +51,7 @@ PLACEHOLDER = PLACE.pack(0x5374_7261_6E64_6C69, 0x6E65_2068_6967_6820, 0x7761_74
 class Appending(Protocol):
     """What becomes of the requests of a lane."""
 
-    @property
-    def is_collecting(self) -> bool:
-        """Requests that came before are not appended yet: others must not overtake them."""
+    collected: dict[Partition, list[Buffer]]  # of requests that came before: others must not overtake them
 
     def append(
         self, lane: ProduceLane, batches: list[memoryview], correlation_ids: list[int], connection: Connection
@@ -118,24 +116,20 @@ class ProduceLane:
     def response(self, result: PartitionProduceResponse) -> ProduceResponse:
         return ProduceResponse([TopicProduceResponse(self.topic.name, self.topic.topic_id, [result])])
 
-    @property
-    def _is_open(self) -> bool:
-        """Whether there is nothing to be said about the partition that the general way says better."""
-        leader = self.partition.leader
-        return (
-            leader is not None
-            and not leader.is_fenced
-            and not (self.acks == ALL_IN_SYNC and leader.is_under_min_isr)
-            and not self._appending.is_collecting
-        )
-
     def take(
         self, frame: memoryview | None, received: memoryview, frame_bytes_max: int, connection: Connection
     ) -> Taken:
+        leader = self.partition.leader
         batches: list[memoryview] = []
         correlation_ids: list[int] = []
-        if not self._is_open or (frame is not None and not self._take_frame(frame, batches, correlation_ids)):
-            return NOTHING_TAKEN
+        if (
+            leader is None
+            or leader.is_fenced
+            or (self.acks == ALL_IN_SYNC and leader.is_under_min_isr)
+            or self._appending.collected
+            or (frame is not None and not self._take_frame(frame, batches, correlation_ids))
+        ):
+            return NOTHING_TAKEN  # what there is to be said, the general way says better
         before, size_min, position, end = self._before, self._size_min, 0, len(received)
         while end - position >= SIZE_BYTES + size_min:
             size, before_correlation, correlation_id = read_start(received, position)
@@ -150,8 +144,7 @@ class ProduceLane:
             position = frame_end
         if not batches:
             return NOTHING_TAKEN
-        replies = self._appending.append(self, batches, correlation_ids, connection)
-        return replies, len(batches), position
+        return self._appending.append(self, batches, correlation_ids, connection), len(batches), position
 
     def _take_frame(self, frame: memoryview, batches: list[memoryview], correlation_ids: list[int]) -> bool:
         """One without its size."""

@@ -28,7 +28,6 @@ from strandline.model.settings import LONG_MAX, LogSettings
 from strandline.records.batch import NO_TIMESTAMP, BatchHead
 
 RELATIVE_OFFSET_MAX = 2**31 - 1
-TIME_IS_UP = -(2**63)
 
 
 class Segment:
@@ -203,23 +202,21 @@ class Segment:
         """For how many bytes there is room here, up to which offset and which timestamp."""
         if not self.is_preallocated:
             self.prepare_for_append()
-        timestamp_max = self._timestamp_max(now_ms) if self.size_bytes else LONG_MAX
-        is_over = self.index_entries_left <= 0 or timestamp_max == TIME_IS_UP
-        bytes_left = -1 if is_over else self.settings.segment_bytes - self.size_bytes
+        settings, size_bytes, timestamp_max = self.settings, self.size_bytes, LONG_MAX
+        bytes_left = settings.segment_bytes - size_bytes if self.index_entries_left > 0 else -1
+        if size_bytes:
+            waited_ms_max = settings.segment_ms
+            # What compaction may not leave waiting must not stay in the active segment for longer (KIP-354).
+            if settings.max_compaction_lag_ms < waited_ms_max and settings.compacts:
+                waited_ms_max = settings.max_compaction_lag_ms
+            waited_ms_max -= self.roll_jitter_ms
+            # By the clock of the records where they have one, so that a replica rolls where its leader does (KIP-33).
+            first = self._first_timestamp if self._first_timestamp is not None else self.first_timestamp
+            if first < 0:
+                bytes_left = bytes_left if now_ms - self.created_ms <= waited_ms_max else -1
+            elif waited_ms_max < LONG_MAX - first:
+                timestamp_max = first + waited_ms_max
         return bytes_left, self.base_offset + RELATIVE_OFFSET_MAX, timestamp_max
-
-    def _timestamp_max(self, now_ms: int) -> int:
-        settings = self.settings
-        waited_ms_max = settings.segment_ms
-        # What compaction may not leave waiting must not stay in the active segment for longer (KIP-354).
-        if settings.max_compaction_lag_ms < waited_ms_max and settings.compacts:
-            waited_ms_max = settings.max_compaction_lag_ms
-        waited_ms_max -= self.roll_jitter_ms
-        # By the clock of the records where they have one, so that a replica rolls where its leader does (KIP-33).
-        first = self._first_timestamp if self._first_timestamp is not None else self.first_timestamp
-        if first >= 0:
-            return min(first + waited_ms_max, LONG_MAX)
-        return LONG_MAX if now_ms - self.created_ms <= waited_ms_max else TIME_IS_UP
 
     @property
     def first_timestamp(self) -> int:

@@ -68,7 +68,7 @@ class ProduceHandler:
         self._partitions = partitions
         self._host = host
         self._produced: list[Produced] = []
-        self._batches: dict[Partition, list[Buffer]] = {}
+        self.collected: dict[Partition, list[Buffer]] = {}  # batches that wait for `settle`
         self._answers: dict[Partition, list[Place]] = {}
 
     def __call__(self, request: Request) -> Instead:
@@ -125,9 +125,9 @@ class ProduceHandler:
         self._add(partition, batch, (produced, result))
 
     def _add(self, partition: Partition, batch: Buffer, place: Place) -> None:
-        batches = self._batches.get(partition)
+        batches = self.collected.get(partition)
         if batches is None:
-            self._batches[partition] = [batch]
+            self.collected[partition] = [batch]
             self._answers[partition] = [place]
         else:
             batches.append(batch)
@@ -152,8 +152,8 @@ class ProduceHandler:
     # After the last request of a receive.
 
     def settle(self) -> None:
-        batches, answers = self._batches, self._answers
-        self._batches, self._answers = {}, {}
+        batches, answers = self.collected, self._answers
+        self.collected, self._answers = {}, {}
         if batches:
             now_ms = self._host.now_ms()
             for partition, of_partition in batches.items():
@@ -174,11 +174,6 @@ class ProduceHandler:
             return [Refused(ErrorCode.KAFKA_STORAGE_ERROR, str(failure))] * len(batches)
 
     # Requests along a lane.
-
-    @property
-    def is_collecting(self) -> bool:
-        """Batches that came before wait for `settle`."""
-        return bool(self._batches)
 
     def append(
         self, lane: ProduceLane, batches: list[memoryview], correlation_ids: list[int], connection: Connection
