@@ -23,7 +23,7 @@ from strandline.broker.partition import Partition
 from strandline.log.log_writer import Appended
 from strandline.model.failures import Refused
 from strandline.model.settings import LONG_MAX
-from strandline.records.batch import ATTRIBUTES_POSITION, HEAD_BYTES, MAGIC_POSITION, MAGIC_V2, TRANSACTIONAL
+from strandline.records.alike import CORRELATION_END, CORRELATION_START, TAGS_BYTES, batch_after, find_batches
 from strandline.wire.header import frame_response
 from strandline.wire.messages.produce import (
     PartitionProduceResponse,
@@ -37,13 +37,8 @@ from strandline.wire.versions import ApiKey
 
 ALL_IN_SYNC = -1
 FIRST_VERSION = 7  # older ones may not have zstd, and answers before 5 have no log start offset
-CORRELATION_START, CORRELATION_END = 4, 8
 LENGTH = Struct(">i")
-SIZE_BYTES, LENGTH_BYTES = 4, 4
-START_BYTES = SIZE_BYTES + CORRELATION_END
-TAGS_BYTES = 3  # of the partition, the topic and the request: none
-read_start = Struct(">i4si").unpack_from  # size, API key and version, correlation id
-read_frame_start = Struct(">4si").unpack_from
+read_correlation_id = Struct(">i").unpack_from
 PLACE = Struct(">qqq")  # base offset, log append time, log start offset in an answer
 PLACEHOLDER = PLACE.pack(0x5374_7261_6E64_6C69, 0x6E65_2068_6967_6820, 0x7761_7465_726D_6172)
 
@@ -78,8 +73,8 @@ class LaneRequest(Pending):
 
 class ProduceLane:
     __slots__ = (
-        "_after", "_after_bytes", "_answer", "_answer_end", "_answer_size", "_answer_start", "_appending",
-        "_before", "_is_flexible", "_read_rest", "_size_min", "acks", "partition", "timeout_ms", "topic", "version",
+        "_after", "_answer", "_answer_end", "_answer_size", "_answer_start", "_appending", "_before", "_is_flexible",
+        "acks", "partition", "timeout_ms", "topic", "version",
     )  # fmt: skip
 
     def __init__(
@@ -100,9 +95,6 @@ class ProduceLane:
         self._appending = appending
         self._is_flexible = version >= FLEXIBLE_FROM
         self._before, self._after = bytes(frame[:CORRELATION_START]), bytes(frame[CORRELATION_END:records_at])
-        self._after_bytes = len(self._after)
-        self._read_rest = Struct(f">{self._after_bytes}s4B").unpack_from
-        self._size_min = records_at + HEAD_BYTES
         self._set_answer()
 
     def _set_answer(self) -> None:
@@ -120,77 +112,33 @@ class ProduceLane:
         self, frame: memoryview | None, received: memoryview, frame_bytes_max: int, connection: Connection
     ) -> Taken:
         leader = self.partition.leader
-        batches: list[memoryview] = []
-        correlation_ids: list[int] = []
         if (
             leader is None
             or leader.is_fenced
             or (self.acks == ALL_IN_SYNC and leader.is_under_min_isr)
             or self._appending.collected
-            or (frame is not None and not self._take_frame(frame, batches, correlation_ids))
         ):
             return NOTHING_TAKEN  # what there is to be said, the general way says better
-        before, size_min, position, end = self._before, self._size_min, 0, len(received)
-        while end - position >= SIZE_BYTES + size_min:
-            size, before_correlation, correlation_id = read_start(received, position)
-            frame_end = position + SIZE_BYTES + size
-            if before_correlation != before or frame_end > end or not size_min <= size <= frame_bytes_max:
-                break
-            batch = self._batch_in(received, position + START_BYTES, frame_end)
+        found = find_batches(received, self._before, self._after, self._is_flexible, frame_bytes_max)
+        batches, correlation_ids, end = found
+        if frame is not None:
+            batch = self._batch_in(frame)
             if batch is None:
-                break
-            batches.append(batch)
-            correlation_ids.append(correlation_id)
-            position = frame_end
+                return NOTHING_TAKEN
+            batches.insert(0, batch)
+            correlation_ids.insert(0, *read_correlation_id(frame, CORRELATION_START))
         if not batches:
             return NOTHING_TAKEN
-        return self._appending.append(self, batches, correlation_ids, connection), len(batches), position
+        return self._appending.append(self, batches, correlation_ids, connection), len(batches), end
 
-    def _take_frame(self, frame: memoryview, batches: list[memoryview], correlation_ids: list[int]) -> bool:
-        """One without its size."""
-        if len(frame) < self._size_min:
-            return False
-        before_correlation, correlation_id = read_frame_start(frame)
-        batch = self._batch_in(frame, START_BYTES - SIZE_BYTES, len(frame))
-        if batch is None or before_correlation != self._before:
-            return False
-        batches.append(batch)
-        correlation_ids.append(correlation_id)
-        return True
-
-    def _batch_in(self, buffer: memoryview, position: int, frame_end: int) -> memoryview | None:
-        """What a frame has after its correlation id begins at `position`."""
-        after, first, second, third, fourth = self._read_rest(buffer, position)
-        if after != self._after:
+    def _batch_in(self, frame: memoryview) -> memoryview | None:
+        """Of one frame, without its size."""
+        if frame[:CORRELATION_START] != self._before:
             return None
-        position += self._after_bytes
-        end = frame_end
-        if self._is_flexible:
-            if first < 0x80:
-                length, position = first, position + 1
-            elif second < 0x80:
-                length, position = first & 0x7F | second << 7, position + 2
-            elif third < 0x80:
-                length, position = first & 0x7F | (second & 0x7F) << 7 | third << 14, position + 3
-            else:
-                return None
-            end -= TAGS_BYTES
-            if position + length - 1 != end or buffer[end] or buffer[end + 1] or buffer[end + 2]:
-                return None
-        else:
-            position += LENGTH_BYTES
-            if position + (first << 24 | second << 16 | third << 8 | fourth) != end:
-                return None
-        if (
-            end - position < HEAD_BYTES
-            or buffer[position + MAGIC_POSITION] != MAGIC_V2
-            or buffer[position + ATTRIBUTES_POSITION + 1] & TRANSACTIONAL
-        ):
-            return None
-        return buffer[position:end]
+        return batch_after(frame, CORRELATION_END, len(frame), self._after, self._is_flexible)
 
     def fits(self, frame: memoryview) -> bool:
-        return self._batch_in(frame, START_BYTES - SIZE_BYTES, len(frame)) is not None
+        return self._batch_in(frame) is not None
 
     def answers(self, correlation_ids: list[int], outcomes: Sequence[Appended | Refused]) -> bytes | None:
         """Of a run, if all of them can be given at once."""

@@ -7,6 +7,7 @@
 PyObject *walk_records(PyObject *module, PyObject *arguments);
 PyObject *append_columns(PyObject *module, PyObject *arguments);
 PyObject *fast_crc32c(PyObject *module, PyObject *data);
+PyObject *find_batches(PyObject *module, PyObject *arguments);
 PyObject *place_batches(PyObject *module, PyObject *arguments);
 
 int has_fast_crc32c(void);
