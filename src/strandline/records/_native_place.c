@@ -74,6 +74,24 @@ static int append_new(PyObject *list, PyObject *item)
     return outcome;
 }
 
+/* A third of what Py_BuildValue takes. */
+static PyObject *three_numbers(long long first, long long second, long long third)
+{
+    PyObject *tuple = PyTuple_New(3);
+    if (tuple == NULL)
+        return NULL;
+    long long values[] = {first, second, third};
+    for (int place = 0; place < 3; place++) {
+        PyObject *number = PyLong_FromLongLong(values[place]);
+        if (number == NULL) {
+            Py_DECREF(tuple);
+            return NULL;
+        }
+        PyTuple_SET_ITEM(tuple, place, number);
+    }
+    return tuple;
+}
+
 /* As many identities as there are notes, from the first that is one. */
 static int note_identity(const Head *head, PyObject *identities, Py_ssize_t note_count)
 {
@@ -84,8 +102,7 @@ static int note_identity(const Head *head, PyObject *identities, Py_ssize_t note
             return -1;
     if (head->producer_id < 0)
         return PyList_Append(identities, Py_None);
-    return append_new(identities, Py_BuildValue("(LiL)", (long long)head->producer_id, head->producer_epoch,
-                                                (long long)head->sequence));
+    return append_new(identities, three_numbers(head->producer_id, head->producer_epoch, head->sequence));
 }
 
 /* 1: placed, 0: not plain, -1: an error is set. */
@@ -113,8 +130,7 @@ static int place(PyObject *batch, long long *base_offset, int leader_epoch, Limi
     limits->bytes_left -= head.size;
     if (note_identity(&head, identities, PyList_GET_SIZE(notes)) != 0)
         return -1;
-    PyObject *note = Py_BuildValue("(LLL)", (long long)head.size, last_offset, (long long)head.max_timestamp);
-    return append_new(notes, note) != 0 ? -1 : 1;
+    return append_new(notes, three_numbers(head.size, last_offset, head.max_timestamp)) != 0 ? -1 : 1;
 }
 
 PyObject *place_batches(PyObject *Py_UNUSED(module), PyObject *arguments)
