@@ -15,11 +15,11 @@ import re
 import socket
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from strandline.cluster.ports import HOST
 from strandline.cluster.process import ServerProcess
 from strandline.cluster.zookeeper_installation import NotInstalled, ZooKeeperInstallation
+from strandline.model.lazy_dataclass import dataclass
 
 CONFIGURATION = "zoo.cfg"
 HEAP_MB = 64
