@@ -3,6 +3,8 @@
 
 static PyMethodDef methods[] = {
     {"walk_records", walk_records, METH_VARARGS, "walk_records(section, count, columns) -> is the section sound"},
+    {"append_columns", append_columns, METH_VARARGS,
+     "append_columns(section, batch, cursor, buffers) -> DONE, UNSOUND, or the number of the buffer that is too small"},
     {"crc32c", fast_crc32c, METH_O, "crc32c(data) -> CRC-32C; only where HAS_FAST_CRC32C"},
     {NULL, NULL, 0, NULL},
 };

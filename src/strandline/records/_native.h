@@ -4,5 +4,6 @@
 #include <Python.h>
 
 PyObject *walk_records(PyObject *module, PyObject *arguments);
+PyObject *append_columns(PyObject *module, PyObject *arguments);
 PyObject *fast_crc32c(PyObject *module, PyObject *data);
 int has_fast_crc32c(void);
