@@ -2,8 +2,8 @@
 
 Offsets without a record are no loss where the log still begins below them: compaction took a record whose key has a
 newer one, or the offset went to a transaction's marker or to an aborted transaction (`offset_gaps` counts these). Loss
-is when the log begins later than where we wanted to read (retention, DeleteRecords), ends earlier (the topic was deleted
-and created anew, or an unclean election cut it), or is not there at all.
+is when the log begins later than where we wanted to read (retention, DeleteRecords), ends earlier (the topic was
+deleted and created anew, or an unclean election cut it), or is not there at all.
 """
 
 from __future__ import annotations
@@ -15,9 +15,7 @@ from strandline.spark.failures import DataLoss
 
 logger = logging.getLogger("strandline.spark")
 
-NEXT_STEP = (
-    'set the option failOnDataLoss to "false" to go on with what there is, or begin anew with another checkpointLocation'
-)
+NEXT_STEP = 'set the option failOnDataLoss to "false" to go on with what is there'
 
 
 class LossReporter:
@@ -55,8 +53,8 @@ def describe_gone(partitions: list[TopicPartition], existing_topics: set[str]) -
     verb = "is" if len(partitions) == 1 else "are"
     topics = sorted({partition.topic for partition in partitions} - existing_topics)
     if topics:
-        several = len(topics) > 1
-        return f"{names} {verb} gone: topic{'s' if several else ''} {', '.join(topics)} {'were' if several else 'was'} deleted"
+        deleted = f"topic {topics[0]} was" if len(topics) == 1 else f"topics {', '.join(topics)} were"
+        return f"{names} {verb} gone: {deleted} deleted"
     return f"{names} {verb} gone: the topic was deleted and created anew with fewer partitions, or is not subscribed to"
 
 

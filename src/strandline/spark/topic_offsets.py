@@ -5,10 +5,10 @@ The connection stays open for the life of a query. Every question has a deadline
 
 from __future__ import annotations
 
-import logging
 import re
 import time
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping
+from typing import TypeVar
 
 from strandline.client.blocking import Blocking
 from strandline.client.cluster import Cluster
@@ -23,7 +23,7 @@ from strandline.spark.offset_limits import AllAt, AllAtTime, EachAt, EachAtTime,
 from strandline.spark.offsets_json import PartitionOffsets
 from strandline.spark.source_options import SourceOptions
 
-logger = logging.getLogger("strandline.spark")
+T = TypeVar("T")
 
 
 class TopicOffsets:
@@ -145,8 +145,8 @@ class TopicOffsets:
     def _check_named(self, named: PartitionOffsets, partitions: list[TopicPartition], option: str) -> None:
         if named.keys() != set(partitions):
             raise BadOption(
-                f"If {option} contains specific offsets, you must specify all TopicPartitions. Use -1 for latest, -2 for"
-                f" earliest, if you don't care. Specified: {', '.join(map(str, sorted(named)))}"
+                f"If {option} contains specific offsets, you must specify all TopicPartitions. Use -1 for latest, -2"
+                f" for earliest, if you don't care. Specified: {', '.join(map(str, sorted(named)))}"
                 f" Assigned: {', '.join(map(str, partitions))}"
             )
 
@@ -171,7 +171,7 @@ class TopicOffsets:
     def commit(self, group_id: str, offsets: PartitionOffsets) -> None:
         self._call(lambda cluster: commit_offsets(cluster, group_id, offsets))
 
-    def _call[T](self, work: Callable[[Cluster], Awaitable[T]]) -> T:
+    def _call(self, work: Callable[[Cluster], Awaitable[T]]) -> T:
         if self._client is None:
             self._client = Blocking(ClientSettings.of(self._options.properties))
         return self._client(work)
