@@ -18,7 +18,9 @@ from strandline.spark.source_options import KNOWN, SourceOptions, parse_source_o
 
 if TYPE_CHECKING:
     from strandline.spark.batch_reader import BatchReader
+    from strandline.spark.sink_options import SinkOptions
     from strandline.spark.stream_reader import StreamReader
+    from strandline.spark.writers import BatchWriter, StreamWriter
 
 NAME = "strandline"
 
@@ -53,6 +55,31 @@ class StrandlineDataSource(DataSource):
                     "Kafka source has a fixed schema and cannot be set with a custom one: leave .schema(…) out, and"
                     " parse the value column instead, as in from_json(col('value').cast('string'), schema)"
                 )
+            return options
+
+    def writer(self, schema: StructType, overwrite: bool) -> BatchWriter:
+        from strandline.spark.writers import BatchWriter
+
+        with in_one_sentence():
+            if overwrite:
+                raise BadOption(
+                    'Save mode Overwrite not allowed for Kafka: a topic is only ever appended to. Use .mode("append")'
+                )
+        return BatchWriter(self._sink_options(schema))
+
+    def streamWriter(self, schema: StructType, overwrite: bool) -> StreamWriter:  # noqa: ARG002
+        """Every output mode appends: what a query changes comes as a new record."""
+        from strandline.spark.writers import StreamWriter
+
+        return StreamWriter(self._sink_options(schema))
+
+    def _sink_options(self, schema: StructType) -> SinkOptions:
+        from strandline.spark.sink_columns import check_columns
+        from strandline.spark.sink_options import parse_sink_options
+
+        with in_one_sentence():
+            options = parse_sink_options(self._given())
+            check_columns(schema, options.topic)
             return options
 
     def _given(self) -> dict[str, Any]:
