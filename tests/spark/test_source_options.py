@@ -18,7 +18,7 @@ HOUR_MS = 3_600_000
 BROKER = {"kafka.bootstrap.servers": "localhost:9092"}
 
 
-def parse(is_streaming: bool = False, **options: Any) -> SourceOptions:
+def parse(*, is_streaming: bool = False, **options: Any) -> SourceOptions:
     given = {"subscribe": "orders"} if not options.keys() & {"subscribe", "subscribePattern", "assign"} else {}
     every = {**BROKER, **given, **options}
     return parse_source_options(
@@ -26,9 +26,9 @@ def parse(is_streaming: bool = False, **options: Any) -> SourceOptions:
     )
 
 
-def refusal(is_streaming: bool = False, **options: Any) -> str:
+def refusal(*, is_streaming: bool = False, **options: Any) -> str:
     with pytest.raises((BadOption, BadSetting)) as raised:
-        parse(is_streaming, **options)
+        parse(is_streaming=is_streaming, **options)
     return str(raised.value)
 
 
@@ -59,7 +59,7 @@ def test_offsets_and_times_in_every_form() -> None:
     assert parse(startingOffsets='{"orders":{"0":23}}').starting == EachAt({orders: 23})
     assert parse(startingTimestamp="5").starting == AllAtTime(5, or_latest=False)
     assert parse(startingOffsetsByTimestamp='{"orders":{"0":7}}').starting == EachAtTime({orders: 7}, or_latest=False)
-    strategy = {"startingTimestamp": "5", "startingOffsetsByTimestampStrategy": "LATEST"}
+    strategy: dict[str, Any] = {"startingTimestamp": "5", "startingOffsetsByTimestampStrategy": "LATEST"}
     assert parse(**strategy).starting == AllAtTime(5, or_latest=True)
     # Ours.
     assert parse(startingOffsets="@-1h").starting == AllAtTime(NOW_MS - HOUR_MS, or_latest=True)
@@ -69,7 +69,7 @@ def test_offsets_and_times_in_every_form() -> None:
 
 
 def test_a_time_for_all_beats_times_for_each_beats_offsets() -> None:
-    each = {"startingOffsetsByTimestamp": '{"orders":{"0":7}}', "startingOffsets": "earliest"}
+    each: dict[str, Any] = {"startingOffsetsByTimestamp": '{"orders":{"0":7}}', "startingOffsets": "earliest"}
     assert isinstance(parse(**each).starting, EachAtTime)
     assert isinstance(parse(**each, startingTimestamp="1").starting, AllAtTime)
 
@@ -118,14 +118,14 @@ def test_a_time_for_all_beats_times_for_each_beats_offsets() -> None:
         ),
     ],
 )  # fmt: skip
-def test_what_cannot_be_used_is_refused_and_not_ignored(options: dict[str, str], sentence: str) -> None:
+def test_what_cannot_be_used_is_refused_and_not_ignored(options: dict[str, Any], sentence: str) -> None:
     assert sentence in refusal(**options)
 
 
 def test_a_stream_has_no_end_and_needs_a_broker_and_a_topic() -> None:
     assert refusal(is_streaming=True, endingOffsets="latest") == "ending offset not valid in streaming queries"
     assert refusal(is_streaming=True, endingTimestamp="1") == "ending timestamp not valid in streaming queries"
-    limits = {"minOffsetsPerTrigger": "5", "maxOffsetsPerTrigger": "4"}
+    limits: dict[str, Any] = {"minOffsetsPerTrigger": "5", "maxOffsetsPerTrigger": "4"}
     assert "minOffsetPerTrigger(5) is higher than the maxOffsetsPerTrigger(4)" in refusal(is_streaming=True, **limits)
     with pytest.raises(BadOption, match=r"Option 'kafka\.bootstrap\.servers' must be specified"):
         parse_source_options({"subscribe": "orders"}, is_streaming=True, now_ms=NOW_MS)
@@ -134,7 +134,14 @@ def test_a_stream_has_no_end_and_needs_a_broker_and_a_topic() -> None:
 
 
 def test_what_follows_kafka_goes_to_the_client_but_for_the_group() -> None:
-    options = parse(**{"kafka.group.id": "g", "kafka.fetch.max.wait.ms": "7", "kafka.security.protocol": "PLAINTEXT"})
+    options = parse(
+        **{
+            "is_streaming": True,
+            "kafka.group.id": "g",
+            "kafka.fetch.max.wait.ms": "7",
+            "kafka.security.protocol": "PLAINTEXT",
+        }
+    )
     assert options.group_id == "g"
     assert options.properties["fetch.max.wait.ms"] == "7"
     assert "group.id" not in options.properties

@@ -34,6 +34,27 @@ def new_beginnings(
     return beginnings
 
 
+def report_gone(
+    topic_offsets: TopicOffsets,
+    subscription: Subscription,
+    start: PartitionOffsets,
+    end: PartitionOffsets,
+    loss: LossReporter,
+) -> None:
+    gone = sorted(start.keys() - end.keys())
+    if not gone:
+        return
+    topics = {each.topic for each in gone}
+    foreign = sorted(topics - set(subscription.topics)) if subscription.topics else []
+    if foreign:
+        loss.report(
+            f"the checkpoint is of topics that this query does not read ({', '.join(foreign)}; it reads"
+            f" {subscription}): another query wrote it, or the option subscribe was changed"
+        )
+    else:
+        loss.report(describe_gone(gone, topic_offsets.existing_topics(topics)))
+
+
 def ranges_between(
     topic_offsets: TopicOffsets,
     subscription: Subscription,
@@ -41,16 +62,7 @@ def ranges_between(
     end: PartitionOffsets,
     loss: LossReporter,
 ) -> list[OffsetRange]:
-    gone = sorted(start.keys() - end.keys())
-    if gone:
-        foreign = sorted({each.topic for each in gone} - set(subscription.topics)) if subscription.topics else []
-        if foreign:
-            loss.report(
-                f"the checkpoint is of topics that this query does not read ({', '.join(foreign)}; it reads"
-                f" {subscription}): another query wrote it, or the option subscribe was changed"
-            )
-        else:
-            loss.report(describe_gone(gone, topic_offsets.existing_topics({each.topic for each in gone})))
+    report_gone(topic_offsets, subscription, start, end, loss)
     begin = start | new_beginnings(topic_offsets, start, end, loss)
     ranges = []
     for partition in sorted(end):

@@ -102,6 +102,13 @@ def _parse_offsets(text: str, now_ms: int) -> OffsetLimit:
         ) from None
 
 
+def moves(limit: OffsetLimit) -> bool:
+    """Whether it may stand for other offsets when it is looked up again."""
+    if isinstance(limit, EachAt):
+        return LATEST in limit.offsets.values()
+    return limit != AllAt(EARLIEST)
+
+
 def check_batch_start(limit: OffsetLimit) -> None:
     if limit == AllAt(LATEST):
         raise BadOption("starting offset can't be latest for batch queries on Kafka")

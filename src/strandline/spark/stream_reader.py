@@ -4,6 +4,10 @@ Spark calls in this order, on the driver: `initialOffset` once in a query's life
 the end of the last batch that is done; `partitions` for what the batch reads; `commit` with the end of a batch, but
 only while the next is planned. So the end of the last batch is committed to the group in `latestOffset`, too: whoever
 looks at the group's lag sees it as soon as Spark looks for more.
+
+Spark asks for the initial offset anew whenever it plans the first batch, also after a crash, and keeps only the end of
+a batch. Where the answer would have moved in the meantime (`latest`, times), records would be passed over. So the first
+batch of such a query is empty and ends where the query begins: from then on that is in the checkpoint.
 """
 
 from __future__ import annotations
@@ -26,7 +30,8 @@ from pyspark.sql.streaming.datasource import (
 from strandline.client.failures import ClientError
 from strandline.spark.data_loss import LossReporter
 from strandline.spark.failures import in_one_sentence
-from strandline.spark.micro_batches import check_checkpoint, new_beginnings, ranges_between
+from strandline.spark.micro_batches import check_checkpoint, new_beginnings, ranges_between, report_gone
+from strandline.spark.offset_limits import moves
 from strandline.spark.offsets_json import OffsetsOfTopics, PartitionOffsets, from_topics, to_topics
 from strandline.spark.partition_reader import read_range
 from strandline.spark.range_planning import plan_ranges
@@ -45,12 +50,16 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._enough = EnoughOffsets(options.min_offsets_per_trigger or 0, options.max_trigger_delay_ms)
         self._is_available_now = False
         self._fixed_ends: PartitionOffsets | None = None  # of a query that reads what is available now
+        self._initial: OffsetsOfTopics | None = None  # of a query whose first batch is not done
+        self._is_begun = False
         self._latest: PartitionOffsets | None = None
         self._committed: PartitionOffsets | None = None
 
     def initialOffset(self) -> OffsetsOfTopics:
         with in_one_sentence():
-            return to_topics(self._topic_offsets.resolve(self._options.starting, is_start=True))
+            if self._initial is None:
+                self._initial = to_topics(self._topic_offsets.resolve(self._options.starting, is_start=True))
+            return self._initial
 
     def getDefaultReadLimit(self) -> ReadLimit:
         """Spark has no limit of two sides for Python; a maximum beside a minimum is kept here."""
@@ -69,11 +78,19 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             self._topic_offsets.remember_topics(start)
             self._commit_to_group(done)
             until = self._latest = self._ends(done)
+            if self._begins_empty():
+                return start
+            report_gone(self._topic_offsets, self._options.subscription, done, until, self._loss)
             if not until:
                 return start
             begin = done | new_beginnings(self._topic_offsets, done, until, self._loss)
             until = {partition: end for partition, end in until.items() if partition in begin}
             return to_topics(self._limited(limit, begin, until, done))
+
+    def _begins_empty(self) -> bool:
+        """Whether this is the first batch of a query that begins somewhere else each time that it is asked."""
+        is_first, self._is_begun = self._initial is not None and not self._is_begun, True
+        return is_first and moves(self._options.starting)
 
     def _ends(self, done: PartitionOffsets) -> PartitionOffsets:
         if not self._is_available_now:
@@ -100,6 +117,8 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> list[InputPartition]:
         with in_one_sentence():
+            if start == self._initial and self._latest is None and self._begins_empty():
+                return []  # the first batch, planned again after a crash
             self._topic_offsets.remember_topics(start)
             ranges = ranges_between(
                 self._topic_offsets, self._options.subscription, check_checkpoint(start), from_topics(end), self._loss

@@ -98,13 +98,21 @@ class TopicOffsets:
         return found
 
     def _topic(self, name: str) -> TopicView | None:
+        """None where there is none; one that was there before is asked for again a few times."""
+
         async def ask(cluster: Cluster) -> TopicView | None:
             try:
                 return (await cluster.topics([name], fresh=True))[name]
             except NoTopic:
                 return None
 
-        return self._call(ask)
+        view = self._call(ask)
+        for _ in range(self._options.offset_retries if name in self._seen_topics else 0):
+            if view is not None:
+                break
+            time.sleep(self._options.offset_retry_interval_ms / 1000)
+            view = self._call(ask)
+        return view
 
     def remember_topics(self, names: Collection[str]) -> None:
         """Of a checkpoint: they were there once."""
