@@ -9,7 +9,7 @@ CLUSTER_READY := $(VENV)/.cluster-ready
 JOBS   ?= auto
 # ZooKeeper runs on the machine's Java, or on pip's where there is none.
 comma := ,
-CLUSTER_EXTRAS := cluster$(if $(shell command -v java),,$(comma)java)
+CLUSTER_EXTRAS := cluster$(comma)spark$(if $(shell command -v java),,$(comma)java)
 KCAT   := $(shell command -v kcat)
 
 .PHONY: run test check bench fuzz interop rewrite format clean
@@ -19,7 +19,7 @@ run: $(READY)                    ## a broker on port 9092 with its data in ./dat
 
 test: check $(CLUSTER_READY)     ## everything a change must pass
 	@$(if $(KCAT),,echo "kcat is not here, so its suite is left out: install it with apt-get install kcat")
-	@$(BIN)/python -m pytest -n $(JOBS) -q -m "not interop" $(if $(KCAT),,--ignore=tests/compat/test_kcat.py)
+	@$(BIN)/python -m pytest -n $(JOBS) --dist loadgroup -q -m "not interop" $(if $(KCAT),,--ignore=tests/compat/test_kcat.py)
 
 check: $(READY)                  ## style, types, architecture
 	@$(BIN)/ruff check .
@@ -56,8 +56,8 @@ $(READY): pyproject.toml setup.py $(wildcard src/strandline/records/_native*)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[dev]"
 	@touch $(READY)
 
-# PySpark, 450 MB, has the jars of the ZooKeeper server that the cluster's tests run against.
+# PySpark, 450 MB, is what the pipeline's tests run on, and has the jars of the ZooKeeper server for the cluster's.
 $(CLUSTER_READY): $(READY)
-	@echo "fetching ZooKeeper's jars, which come with PySpark (once; a minute or so)"
+	@echo "fetching PySpark, Arrow and with them ZooKeeper's jars (once; a minute or so)"
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[$(CLUSTER_EXTRAS)]"
 	@touch $(CLUSTER_READY)
