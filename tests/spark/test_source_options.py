@@ -135,7 +135,8 @@ def test_a_stream_has_no_end_and_needs_a_broker_and_a_topic() -> None:
 
 def test_what_follows_kafka_goes_to_the_client_but_for_the_group() -> None:
     given: dict[str, Any] = {"kafka.group.id": "g", "kafka.fetch.max.wait.ms": "7"}
-    options = parse(**given, **{"kafka.security.protocol": "PLAINTEXT"})
+    given["kafka.security.protocol"] = "PLAINTEXT"
+    options = parse(**given)
     assert options.group_id == "g"
     assert options.properties["fetch.max.wait.ms"] == "7"
     assert "group.id" not in options.properties

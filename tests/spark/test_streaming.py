@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from tests.spark.our_side import OurSide, numbered
 
+from strandline.spark.progress_listener import commit_progress
 from strandline.testing import Broker
 
 WAIT_S = 60.0
@@ -37,12 +38,14 @@ class Pipe:
         self.sink = sink
         self.checkpoint = str(checkpoint)
 
-    def start(self, *, is_available_now: bool = True, **options: Any) -> Any:
+    def start(self, *, is_available_now: bool = True, queryName: str = "", **options: Any) -> Any:  # noqa: N803
         given = {"kafka.bootstrap.servers": self.bootstrap, "subscribe": self.source, "startingOffsets": "earliest"}
         rows = self.spark.readStream.format("strandline").options(**given | options).load()
         rows = rows.selectExpr("key", "concat(cast(partition as string), ' ', cast(value as string)) AS value")
         writer = rows.writeStream.format("strandline").option("kafka.bootstrap.servers", self.bootstrap)
         writer = writer.option("topic", self.sink).option("checkpointLocation", self.checkpoint)
+        if queryName:
+            writer = writer.queryName(queryName)
         return (writer.trigger(availableNow=True) if is_available_now else writer).start()
 
     def run(self, **options: Any) -> list[dict[str, Any]]:
@@ -117,6 +120,17 @@ def test_a_query_that_runs_on_shows_its_lag_in_a_group(ours: OurSide, pipe: Pipe
         wait_until(lambda: ours.committed("running") == {0: 3, 1: 0})
     finally:
         query.stop()
+
+
+def test_every_query_can_be_given_a_group_by_its_name(ours: OurSide, pipe: Pipe) -> None:
+    listener = commit_progress(pipe.spark, pipe.bootstrap)
+    try:
+        ours.write(pipe.source, numbered(range(4), partition=1))
+        pipe.run(queryName="nightly")
+        wait_until(lambda: ours.committed("spark-nightly") == {0: 0, 1: 4})
+    finally:
+        pipe.spark.streams.removeListener(listener)
+        listener.close()
 
 
 def test_a_topic_that_is_not_what_it_was_is_a_loss(broker: Broker, ours: OurSide, pipe: Pipe) -> None:
