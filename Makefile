@@ -12,7 +12,7 @@ comma := ,
 CLUSTER_EXTRAS := cluster$(comma)spark$(if $(shell command -v java),,$(comma)java)
 KCAT   := $(shell command -v kcat)
 
-.PHONY: run test check bench fuzz interop rewrite format clean
+.PHONY: run test check bench bench-spark fuzz interop rewrite format clean
 
 run: $(READY)                    ## a broker on port 9092 with its data in ./data
 	@exec $(BIN)/strandline serve
@@ -30,6 +30,9 @@ check: $(READY)                  ## style, types, architecture
 
 bench: $(READY)                  ## ratios against the raw system calls, measured in the same run
 	@$(BIN)/python -m benchmarks
+
+bench-spark: $(CLUSTER_READY)    ## rows a second and CPU per million rows, from a topic's bytes to Spark
+	@$(BIN)/python -m benchmarks.spark
 
 fuzz: $(READY)                   ## 200,000 mutated frames against a broker; FUZZ="--frames 1000000 --seed 7" for others
 	@$(BIN)/python -m tests.fuzz $(FUZZ)
@@ -56,8 +59,8 @@ $(READY): pyproject.toml setup.py $(wildcard src/strandline/records/_native*)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[dev]"
 	@touch $(READY)
 
-# PySpark, 450 MB, is what the pipeline's tests run on, and has the jars of the ZooKeeper server for the cluster's.
+# PySpark, 450 MB: Spark itself, and the jars of the ZooKeeper server that the cluster's tests run against.
 $(CLUSTER_READY): $(READY)
-	@echo "fetching PySpark, Arrow and with them ZooKeeper's jars (once; a minute or so)"
+	@echo "fetching PySpark, with which ZooKeeper's jars come (once; a minute or so)"
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[$(CLUSTER_EXTRAS)]"
 	@touch $(CLUSTER_READY)

@@ -1,6 +1,7 @@
 """The one thing pyproject.toml cannot say: a compiled module that may be absent.
 
-`optional=True` lets an install without a C compiler succeed; `strandline.records.walk`, `.columns` and `.crc` then use their twins.
+`optional=True` lets an install without a C compiler succeed; `walk`, `columns` and `crc` in `strandline.records` then
+use their twins.
 """
 
 from setuptools import Extension, setup

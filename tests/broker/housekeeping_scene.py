@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from tests.broker.manual_host import ManualHost
+from tests.broker.partition_alone import PartitionAlone
 
 from strandline.broker.cluster_image import ClusterImage, PartitionImage, TopicImage
 from strandline.broker.configuration import Configuration
@@ -57,8 +58,8 @@ class HousekeepingScene:
         log = self.directories.log_of(name)
         assert log is not None
         topic_id = self.host.unique_id()
-        partition = Partition(name, topic_id.bytes, log, broker_id=1)
-        partition.become_leader(0, (1,), (1,))
+        partition = PartitionAlone(name, topic_id.bytes, log)
+        partition.lead(now_ms=self.host.now_ms())
         self.partitions.add(partition)
         topic = TopicImage(name.topic, topic_id)
         topic.partitions[0] = PartitionImage(1, 0, (1,), (1,))
@@ -67,7 +68,7 @@ class HousekeepingScene:
 
     def remove(self, partition: Partition) -> None:
         self.partitions.remove_topic(partition.name.topic)
-        partition.resign()
+        partition.stop()
         directory = self.directories.directory_of(partition.name)
         assert directory is not None
         directory.remove(partition.name, token=self.host.unique_id().hex, now_ms=self.host.now_ms())

@@ -6,12 +6,12 @@ from typing import TypeVar
 from uuid import UUID
 
 from tests.broker.manual_host import ManualHost
+from tests.broker.partition_alone import BROKER_ID, PartitionAlone
 
 from strandline.broker.cluster_image import CONSUMER_OFFSETS, ClusterImage, PartitionImage, TopicImage
 from strandline.broker.configuration import Configuration
 from strandline.broker.group_coordinator import GroupCoordinator
 from strandline.broker.led_groups import Asking
-from strandline.broker.partition import Partition
 from strandline.groups.commands import OffsetCommit, OffsetFetch, OffsetToCommit
 from strandline.groups.formats import encode_record
 from strandline.groups.records import GroupRecord, OffsetCommitKey, OffsetCommitValue
@@ -27,31 +27,22 @@ from strandline.simulation.disk import SimulatedDisk
 
 R = TypeVar("R", bound=Reply)
 
-BROKER_ID = 1
 NOW_MS = 1_700_000_000_000
 NAME = TopicPartition(CONSUMER_OFFSETS, 0)
 ORDERS = TopicPartition("orders", 0)
 ALONE = PartitionImage(BROKER_ID, 0, (BROKER_ID,), (BROKER_ID,))
 
 
-class LaggingPartition(Partition):
-    """Its other replicas fetch when the test says so."""
-
-    def _advance(self) -> None:
-        pass
-
-    def replicate(self) -> None:
-        super()._advance()
-
-
 class LedPartition:
-    def __init__(self, partition_class: type[Partition] = Partition, **properties: str) -> None:
+    def __init__(self, *, replicas: tuple[int, ...] = (BROKER_ID,), **properties: str) -> None:
+        """With several replicas nothing is committed before `partition.replicate`."""
+        self.replicas = replicas
         self.host = ManualHost(NOW_MS)
         self.image = ClusterImage("cluster")
         self.configuration = Configuration({name.replace("_", "."): value for name, value in properties.items()})
         self.disk = SimulatedDisk()
         self.log = self._open_log()
-        self.partition = partition_class(NAME, UUID(int=9).bytes, self.log, BROKER_ID)
+        self.partition = PartitionAlone(NAME, UUID(int=9).bytes, self.log, min_insync_replicas=len(replicas))
         self.image.put_topic(TopicImage(CONSUMER_OFFSETS, UUID(int=9), {0: ALONE}))
         self.put_topic(ORDERS.topic, 1)
         self.start()
@@ -64,7 +55,7 @@ class LedPartition:
         self.coordinator = GroupCoordinator(self.image, self.configuration, self.host)
 
     def lead(self, leader_epoch: int = 0) -> None:
-        self.partition.become_leader(leader_epoch, (BROKER_ID,), (BROKER_ID,))
+        self.partition.lead(leader_epoch, replicas=self.replicas, now_ms=self.host.now_ms())
         self.coordinator.became_leader(self.partition)
 
     def put_topic(self, name: str, topic_id: int, partitions: int = 1) -> None:

@@ -11,6 +11,7 @@ from typing import Self, TypeVar
 from tests.broker.kafka_peer import WAIT_S, KafkaPeer
 
 from strandline.broker.broker import Broker
+from strandline.metadata.embedded import EmbeddedStore
 from strandline.records.builder import build_batch
 from strandline.records.record import Record
 from strandline.wire.messages.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponse
@@ -50,6 +51,11 @@ class RunningBroker:
     @property
     def address(self) -> tuple[str, int]:
         return self.broker.addresses[0]
+
+    @property
+    def store(self) -> EmbeddedStore:
+        assert self.broker.own_store is not None
+        return self.broker.own_store
 
     def peer(self) -> BrokerPeer:
         return BrokerPeer(self.address)

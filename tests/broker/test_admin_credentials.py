@@ -81,7 +81,7 @@ def test_credentials_come_change_and_go(peer: CredentialPeer) -> None:
 def test_they_lie_where_kafka_keeps_them_and_survive(tmp_path: Path) -> None:
     with RunningBroker(str(tmp_path)) as broker, CredentialPeer(broker.address) as peer:
         peer.alter(credential("a user/with §"))
-        node = broker.call(lambda: broker.broker._store.tree.find("/config/users/a%20user%2Fwith%20%C2%A7"))
+        node = broker.call(lambda: broker.store.tree.find("/config/users/a%20user%2Fwith%20%C2%A7"))
         stored = decode_config("users/x", node.data)
     assert stored.keys() == {"SCRAM-SHA-256"}
     assert re.fullmatch(r"salt=c2FsdA==,stored_key=[^,]+,server_key=[^,]+,iterations=4096", stored["SCRAM-SHA-256"])

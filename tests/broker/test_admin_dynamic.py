@@ -71,7 +71,7 @@ def of_log(broker: Broker, field: str) -> Any:
 
 
 def of_partition(broker: Broker, field: str) -> Any:
-    return getattr(broker.partitions.by_name["orders"][0], field)
+    return getattr(broker.partitions.by_name["orders"][0].settings, field)
 
 
 def of_groups(broker: Broker, field: str) -> Any:

@@ -17,6 +17,7 @@ from tests.broker.kafka_peer import framed_request
 from tests.broker.running_broker import batch_of
 
 from strandline.model.failures import ErrorCode
+from strandline.replication.events import NO_LEADER, LeaderAndIsr
 from strandline.wire.codec import encode, request_class
 from strandline.wire.messages.create_topics import CreatableReplicaAssignment, CreatableTopic, CreatableTopicConfig
 from strandline.wire.messages.delete_records import (
@@ -43,7 +44,7 @@ from strandline.wire.messages.offset_commit import (
     OffsetCommitResponse,
 )
 from strandline.wire.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment, SyncGroupResponse
-from strandline.wire.versions import INTER_BROKER, SERVED, ApiKey
+from strandline.wire.versions import INTER_BROKER, SERVED, SPOKEN, ApiKey
 
 MIB = 2**20
 ENTRIES_MAX = 1_000
@@ -80,7 +81,7 @@ def test_apis_and_versions_that_are_not_served(scene: Scene) -> None:
     for key in (*INTER_BROKER, *SERVED.keys() - advertised):
         assert closes(scene, framed_request(key, (SERVED | INTER_BROKER)[key].last_version))
     for key in advertised - {ApiKey.API_VERSIONS}:
-        for version in (SERVED[key].first_version - 1, SERVED[key].last_version + 1, -1):
+        for version in (SPOKEN[key].first_version - 1, SPOKEN[key].last_version + 1, -1):
             assert closes(scene, framed_request(key, version))
     assert closes(scene, framed_request(ApiKey.HEARTBEAT, 0).replace(b"\0\x0c\0\0", b"\x03\xe7\0\0", 1))
     assert scene.serves_on()
@@ -89,7 +90,7 @@ def test_apis_and_versions_that_are_not_served(scene: Scene) -> None:
 def test_bodies_that_are_too_short(scene: Scene) -> None:
     """Row "body too short": close, whatever the API."""
     for key in {each.api_key for each in scene.peer.ask_api_versions(3).api_keys}:
-        for version in {SERVED[key].first_version, SERVED[key].last_version}:
+        for version in {SPOKEN[key].first_version, SPOKEN[key].last_version}:
             body = encode(request_class(key)(), version)
             assert not body or closes(scene, framed_request(key, version, body=body[:-1])), (ApiKey(key), version)
     assert scene.running.call(lambda: scene.running.broker.dispatch.failures) == 0
@@ -182,10 +183,11 @@ def test_leader_epochs(scene: Scene) -> None:
     """Row "fetch with older / newer leader epoch, wrong leader": 74 / 75 / 6."""
     topic = scene.topic()
     partition = scene.partition(topic)
-    scene.running.call(lambda: partition.become_leader(5, (1,), (1,)))
+    lead, follow_nobody = LeaderAndIsr(1, 5, (1,), (1,), 7), LeaderAndIsr(NO_LEADER, 6, (1,), (1,), 8)
+    scene.running.call(lambda: partition.decide(lead, 0))
     codes = [fetch(scene, topic, 0, epoch).error_code for epoch in (4, 5, 6)]
     assert codes == [ErrorCode.FENCED_LEADER_EPOCH, 0, ErrorCode.UNKNOWN_LEADER_EPOCH]
-    scene.running.call(partition.resign)
+    scene.running.call(lambda: partition.decide(follow_nobody, 0))
     assert fetch(scene, topic, 0, 5).error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER
     assert scene.append(topic, batch_of(b"a")) == [ErrorCode.NOT_LEADER_OR_FOLLOWER]
 

@@ -29,6 +29,7 @@ from strandline.records.batch import (
 from strandline.records.builder import build_batch, seal_batch
 from strandline.records.compression import Codec
 from strandline.records.record import Record
+from strandline.replication.events import LeaderAndIsr
 from strandline.wire.messages.fetch import FetchPartition, FetchRequest, FetchResponse, FetchTopic
 from strandline.wire.messages.produce import PartitionProduceData, ProduceRequest, ProduceResponse, TopicProduceData
 
@@ -211,10 +212,14 @@ def test_a_producer_that_nobody_knows(scene: Scene) -> None:
 
 
 def test_too_few_in_sync(scene: Scene) -> None:
-    """Row "ISR < min before append": 19, of acks=all alone. After the append there is no other replica here to lose."""
+    """Row "ISR < min before append": 19, of acks=all alone. A topic of one replica has never too few."""
     topic = scene.topic(min_insync_replicas="2")
+    assert scene.append(topic, GOOD, acks=-1) == [0]
+    partition = scene.partition(topic)
+    second_is_away = LeaderAndIsr(1, 5, (1,), (1, 2), 7)
+    scene.running.call(lambda: partition.decide(second_is_away, 0))
     assert scene.append(topic, GOOD, GOOD, acks=-1) == [ErrorCode.NOT_ENOUGH_REPLICAS] * 2
-    assert scene.log_end_offset(topic) == 0
+    assert scene.log_end_offset(topic) == 1
     assert scene.append(topic, GOOD, acks=1) == [0]
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from tests.broker.led_partition import NAME, ORDERS, LaggingPartition, LedPartition, commit_of, errors_of
+from tests.broker.led_partition import NAME, ORDERS, LedPartition, commit_of, errors_of
 
 from strandline.groups.commands import (
     DeleteGroups,
@@ -19,6 +19,7 @@ from strandline.groups.commands import (
 from strandline.groups.replies import JoinGroupReply, ListGroupsReply
 from strandline.model.failures import ErrorCode
 from strandline.records.batch import split_batches
+from strandline.replication.settings import ReplicationSettings
 
 SESSION_MS = 10_000
 
@@ -77,7 +78,7 @@ def test_a_decision_is_one_batch() -> None:
 
 def test_nobody_is_told_what_is_not_committed() -> None:
     """A read waits too: it may have seen the write."""
-    led = LedPartition(LaggingPartition)
+    led = LedPartition(replicas=(1, 2))
     led.lead()
     committed, fetched = led.commit(7), led.fetch()
     led.host.turn()
@@ -89,13 +90,12 @@ def test_nobody_is_told_what_is_not_committed() -> None:
 
 
 def replicate(led: LedPartition) -> None:
-    assert isinstance(led.partition, LaggingPartition)
     led.partition.replicate()
     led.host.run_events()
 
 
 def test_answers_leave_in_order() -> None:
-    led = LedPartition(LaggingPartition)
+    led = LedPartition(replicas=(1, 2))
     led.lead()
     told: list[int] = []
     for number in range(5):
@@ -106,7 +106,7 @@ def test_answers_leave_in_order() -> None:
 
 def test_replicas_that_do_not_come_in_time() -> None:
     """Nobody knows whether it will be committed: the member tries again."""
-    led = LedPartition(LaggingPartition, offsets_commit_timeout_ms="500")
+    led = LedPartition(replicas=(1, 2), offsets_commit_timeout_ms="500")
     led.lead()
     committed = led.commit(7)
     led.host.pass_time(499)
@@ -119,10 +119,11 @@ def test_replicas_that_do_not_come_in_time() -> None:
 
 
 def test_a_log_that_takes_nothing() -> None:
-    led = led_partition()
-    led.partition.min_insync_replicas = 2
+    led = LedPartition(replicas=(1, 2))
+    led.lead()
+    led.partition.lead(replicas=(1, 2), isr=(1,))
     assert errors_of(led.commit(7)) == [ErrorCode.COORDINATOR_NOT_AVAILABLE]
-    led.partition.min_insync_replicas = 1
+    led.partition.lead(replicas=(1, 2))
     assert led.committed() == -1
     assert led.log.log_end_offset == 0
 
@@ -139,7 +140,7 @@ def test_a_disk_that_fails() -> None:
 
 
 def test_a_disk_that_fails_while_replicas_are_waited_for() -> None:
-    led = LedPartition(LaggingPartition)
+    led = LedPartition(replicas=(1, 2))
     led.lead()
     committed = led.commit(7)
     led.log.failed(OSError("gone"))
@@ -204,9 +205,10 @@ def test_sessions_go_by_time_that_passes_not_by_the_clock_on_the_wall(leap_ms: i
 def test_a_timer_whose_records_cannot_be_written_fires_again() -> None:
     led = led_partition()
     joined = member_of(led)
-    led.partition.min_insync_replicas = 2
+    led.partition.settings_changed(ReplicationSettings(min_insync_replicas=2), 0)
+    led.partition.lead(replicas=(1, 2), isr=(1,))
     led.host.pass_time(SESSION_MS)
-    led.partition.min_insync_replicas = 1
+    led.partition.lead()
     led.host.pass_time(1_000)
     assert beat(led, joined) is ErrorCode.UNKNOWN_MEMBER_ID
 
@@ -225,12 +227,12 @@ def test_offsets_expire() -> None:
 
 
 def test_whoever_waits_is_sent_to_the_new_leader() -> None:
-    led = LedPartition(LaggingPartition)
+    led = LedPartition(replicas=(1, 2))
     led.lead()
     (first,) = joining(led)
     waiting = joining(led, "2")  # for the first member to come again
     uncommitted = led.commit(7, group="other")
-    led.partition.resign()
+    led.partition.stop()
     led.coordinator.resigned(led.partition)
     assert first.error_code is ErrorCode.NONE
     assert [reply.error_code for reply in waiting] == [ErrorCode.NOT_COORDINATOR]
@@ -252,7 +254,7 @@ def test_the_next_leader_knows_the_members() -> None:
 def test_an_append_after_the_leadership_was_lost_is_refused() -> None:
     """The epoch has moved on, and nobody has told the coordinator yet."""
     led = led_partition()
-    led.partition.resign()
+    led.partition.stop()
     assert errors_of(led.commit(7)) == [ErrorCode.NOT_COORDINATOR]
     assert led.log.log_end_offset == 0
 

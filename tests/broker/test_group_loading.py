@@ -127,7 +127,7 @@ def test_a_partition_that_is_lost_while_it_is_loaded() -> None:
     led = LedPartition()
     led.write(offset_batch(3))
     led.lead()
-    led.partition.resign()
+    led.partition.stop()
     led.coordinator.resigned(led.partition)
     led.host.settle()
     assert errors_of(led.commit(7)) == [ErrorCode.NOT_COORDINATOR]

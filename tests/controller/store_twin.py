@@ -33,6 +33,7 @@ class StoreTwin:
         self.deletion_requests: set[str] = set()
         self.move_requests: dict[TopicPartition, tuple[int, ...]] = {}
         self.election_request: frozenset[TopicPartition] = frozenset()
+        self.written_at: dict[TopicPartition, int] = {}  # the zxid of the last registration before it
         self.written: list[tuple[TopicPartition, Leadership]] = []  # every leadership there ever was
 
     @property
@@ -50,6 +51,15 @@ class StoreTwin:
             dict(self.topics),
             dict(self.leaderships),
             frozenset(self.deletion_requests),
+            restarted={name: self._restarted(name) for name in self.leaderships},
+        )
+
+    def _restarted(self, name: TopicPartition) -> frozenset[int]:
+        state = self.leaderships[name]
+        return frozenset(
+            one
+            for one in (state.leader, *state.isr)
+            if one in self.brokers and self.brokers[one].broker_epoch > self.written_at[name]
         )
 
     def topic_seen(self, topic: str) -> TopicSeen:
@@ -66,9 +76,11 @@ class StoreTwin:
         if write.controller_epoch_version != self.controller_epoch_version:
             return Outcome.FENCED
         saved = dict(self.topics), dict(self.leaderships), set(self.deletion_requests), list(self.written)
+        written_at = dict(self.written_at)
         for change in write.changes:
             if not self._apply(change):
                 self.topics, self.leaderships, self.deletion_requests, self.written = saved
+                self.written_at = written_at
                 return Outcome.DECLINED
         return Outcome.COMMITTED
 
@@ -120,4 +132,5 @@ class StoreTwin:
 
     def _put(self, partition: TopicPartition, leadership: Leadership) -> None:
         self.leaderships[partition] = leadership
+        self.written_at[partition] = self.zxid
         self.written.append((partition, leadership))

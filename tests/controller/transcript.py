@@ -82,6 +82,13 @@ def brokers(shell: Shell, values: list[str], words: Words) -> None:
     )
 
 
+def restart_all(shell: Shell, values: list[str], _words: Words) -> None:
+    """All brokers go, the controller with them; these are back, and the first of them is controller."""
+    shell.brokers()
+    shell.brokers(*map(int, values))
+    shell.take_over(int(values[0]))
+
+
 def hold(shell: Shell, _values: list[str], _words: Words) -> None:
     shell.is_holding = True
 
@@ -142,6 +149,7 @@ STORE: dict[str, Callable[[Shell, list[str], Words], None]] = {
     "controller": lambda shell, values, _words: shell.take_over(int(values[0])),
     "join": lambda shell, values, _words: shell.join(*map(int, values)),
     "lose": lambda shell, values, _words: shell.lose(*map(int, values)),
+    "restart-all": restart_all,
     "bounce": lambda shell, values, _words: shell.bounce(int(values[0])),
     "hold": hold,
     "release": release,

@@ -12,7 +12,7 @@ from tests.metadata.benches import DIRECTORY, Heard, ignore
 from strandline.log.filesystem import RealFileSystem
 from strandline.metadata.answer import Answer
 from strandline.metadata.embedded import EmbeddedStore, StoreInUse
-from strandline.metadata.errors import ConnectionLost
+from strandline.metadata.errors import ConnectionLost, StoreError
 from strandline.metadata.operations import Create
 from strandline.metadata.store import Session, SessionState
 from strandline.model.failures import BrokenInvariant, CorruptData, StorageFailed
@@ -156,7 +156,7 @@ def test_after_a_failed_write_the_outcome_is_unknown_and_nothing_more_is_done(
     answers += [session.get("/a"), session.create("/b"), owner.store.open_session(ignore), session.close()]
     owner.store.settle()
     assert [type(answer.error) for answer in answers] == [ConnectionLost] * 7
-    assert all(answer.error is not None and answer.error.outcome_unknown for answer in answers)
+    assert all(isinstance(answer.error, StoreError) and answer.error.outcome_unknown for answer in answers)
     assert (heard, states) == ([], [SessionState.SUSPENDED])
     assert isinstance(owner.store.failure, StorageFailed)
     operations = owner.disk.operations

@@ -18,6 +18,7 @@ from strandline.broker.handlers.describe_cluster import describe_cluster_handler
 from strandline.broker.handlers.describe_configs import describe_configs_handler
 from strandline.broker.handlers.describe_log_dirs import describe_log_dirs_handler
 from strandline.broker.handlers.describe_producers import describe_producers_handler
+from strandline.broker.handlers.describe_replicas import describe_replicas_handler
 from strandline.broker.handlers.describe_topic_partitions import describe_topic_partitions_handler
 from strandline.broker.handlers.describe_user_scram_credentials import describe_user_scram_credentials_handler
 from strandline.broker.handlers.incremental_alter_configs import incremental_alter_configs_handler
@@ -42,6 +43,7 @@ def admin_handlers(broker: Broker) -> dict[ApiKey, Handler]:
         ApiKey.DESCRIBE_TOPIC_PARTITIONS: describe_topic_partitions_handler(image, configuration),
         ApiKey.DESCRIBE_CLUSTER: describe_cluster_handler(image),
         ApiKey.DESCRIBE_LOG_DIRS: describe_log_dirs_handler(broker.directories, broker.partitions),
+        ApiKey.DESCRIBE_REPLICAS: describe_replicas_handler(broker.partitions, host),
         ApiKey.DESCRIBE_PRODUCERS: describe_producers_handler(broker.partitions),
         ApiKey.DESCRIBE_CONFIGS: describe_configs_handler(configuration, image, broker_id, host),
         ApiKey.ALTER_CONFIGS: alter_configs_handler(configs),

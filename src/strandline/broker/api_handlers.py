@@ -9,6 +9,7 @@ from strandline.broker.dispatch import Handler
 from strandline.broker.handlers.api_versions import api_versions_handler
 from strandline.broker.handlers.consumer_group_describe import consumer_group_describe_handler
 from strandline.broker.handlers.consumer_group_heartbeat import consumer_group_heartbeat_handler
+from strandline.broker.handlers.control import control_handler
 from strandline.broker.handlers.delete_groups import delete_groups_handler
 from strandline.broker.handlers.describe_groups import describe_groups_handler
 from strandline.broker.handlers.fetch import FetchHandler
@@ -26,10 +27,14 @@ from strandline.broker.handlers.offset_fetch import offset_fetch_handler
 from strandline.broker.handlers.offset_for_leader_epoch import offset_for_leader_epoch_handler
 from strandline.broker.handlers.produce import ProduceHandler
 from strandline.broker.handlers.sync_group import sync_group_handler
+from strandline.wire.messages.leader_and_isr import LeaderAndIsrRequest
+from strandline.wire.messages.stop_replica import StopReplicaRequest
+from strandline.wire.messages.update_metadata import UpdateMetadataRequest
 from strandline.wire.versions import ApiKey
 
 if TYPE_CHECKING:
     from strandline.broker.broker import Broker
+    from strandline.broker.membership import Membership
 
 
 def api_handlers(broker: Broker, produce: ProduceHandler) -> dict[ApiKey, Handler]:
@@ -58,4 +63,13 @@ def api_handlers(broker: Broker, produce: ProduceHandler) -> dict[ApiKey, Handle
         **admin_handlers(broker),
     }
     handlers[ApiKey.API_VERSIONS] = api_versions_handler(handlers)
-    return handlers
+    return handlers | control_handlers(broker.membership)
+
+
+def control_handlers(membership: Membership) -> dict[ApiKey, Handler]:
+    """Not advertised: no client has to do with them."""
+    return {
+        ApiKey.LEADER_AND_ISR: control_handler(LeaderAndIsrRequest, membership.leader_and_isr),
+        ApiKey.STOP_REPLICA: control_handler(StopReplicaRequest, membership.stop_replica),
+        ApiKey.UPDATE_METADATA: control_handler(UpdateMetadataRequest, membership.update_metadata),
+    }

@@ -2,21 +2,22 @@
 
     settings → metadata store → session, cluster id → data directories and their logs → topics → sockets → housekeeping
 
-Everything here runs on one event loop's thread, which owns all state. A stop goes the other way: no new requests, no
-background work, then the logs are closed and marked clean, then the store.
+Everything here runs in one thread, which owns all state. A stop goes the other way: no new requests, no background
+work, then the logs are closed and marked clean, then the store.
+
+`open` and `close` are procedures over given `Surroundings`; `start` and `stop` run them on an event loop with sockets.
 """
 
 from __future__ import annotations
 
-import asyncio
 import logging
-import secrets
-from collections.abc import Callable, Coroutine, Mapping
-from typing import Any, TypeVar
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 
 from strandline.broker.api_handlers import api_handlers
+from strandline.broker.bridges import completed
 from strandline.broker.broker_settings import BrokerSettings
-from strandline.broker.cluster_image import BrokerAddress, ClusterImage
+from strandline.broker.cluster_image import ClusterImage
 from strandline.broker.configs.application import SettingsInForce
 from strandline.broker.configuration import Configuration
 from strandline.broker.controlled_state import ControlledState
@@ -25,37 +26,41 @@ from strandline.broker.dispatch import Dispatch
 from strandline.broker.fetch_sessions import FetchSessions
 from strandline.broker.group_coordinator import GroupCoordinator
 from strandline.broker.handlers.produce import ProduceHandler
-from strandline.broker.host import LoopHost
 from strandline.broker.housekeeping.closing import flush_before_close
 from strandline.broker.housekeeping.housekeeping import Housekeeping
 from strandline.broker.identity import check_directories, claim_directories, cluster_id_of, stored_identity
+from strandline.broker.membership import Membership
 from strandline.broker.network_settings import NetworkSettings
 from strandline.broker.partitions import Partitions
-from strandline.broker.procedures import begin
+from strandline.broker.procedures import pause
 from strandline.broker.producer_ids import ProducerIds
-from strandline.broker.server import Server
-from strandline.broker.sole_controller import SoleController
+from strandline.broker.session_keeper import SessionKeeper
 from strandline.broker.store_loop import StoreLoop
-from strandline.log.filesystem import RealFileSystem, make_directories_durably
+from strandline.broker.surroundings import LoopSurroundings, Surroundings
+from strandline.log.filesystem import make_directories_durably
 from strandline.log.log_directories import LogDirectories
 from strandline.log.meta_properties import MetaProperties
 from strandline.metadata import paths
 from strandline.metadata.answer import Answer
 from strandline.metadata.embedded import EmbeddedStore
-from strandline.metadata.store import SessionState
+from strandline.metadata.errors import StoreError
+from strandline.metadata.store import MetadataStore
+from strandline.metadata.zookeeper_settings import ZooKeeperSettings
 from strandline.model.settings import INT_MAX, CleanerSettings, LogDirectorySettings, ProducerStateSettings
 
 logger = logging.getLogger(__name__)
 
-Value = TypeVar("Value")
-IDLE_CHECK_S = 0.002
+IDLE_CHECK_MS = 2
+LAST_WORK_MS = 30_000  # what has begun may take so long before it is given up
 
 
 class Broker:
-    """`start` it in a running event loop, then `stop` it there. One life only."""
+    """`start` it in a running event loop, then `stop` it there; or `open` and `close` it elsewhere. One life only."""
 
-    def __init__(self, properties: Mapping[str, str]) -> None:
-        """Raises `BadSetting` for settings that cannot be used."""
+    def __init__(self, properties: Mapping[str, str], store: MetadataStore | None = None) -> None:
+        """Raises `BadSetting` for settings that cannot be used. A store that is given is somebody else's to close."""
+        self._given_store = store
+        self.own_store: EmbeddedStore | None = None
         self.configuration = Configuration(properties)
         self.settings = self.configuration.of_broker(BrokerSettings)
         self.directory_settings = self.configuration.of_broker(LogDirectorySettings)
@@ -66,9 +71,14 @@ class Broker:
 
     async def start(self, progress: Callable[[str], None] | None = None) -> None:
         cleaner = self.configuration.of_broker(CleanerSettings)
-        self.host = LoopHost(self.settings.background_threads + cleaner.threads)
+        await completed(self.open(LoopSurroundings(self.settings.background_threads + cleaner.threads), progress))
+
+    async def open(self, surroundings: Surroundings, progress: Callable[[str], None] | None = None) -> None:
+        """A procedure. When it ends, requests are served."""
+        self.surroundings = surroundings
+        self.host = surroundings.host
+        self.filesystem = surroundings.filesystem
         try:
-            self.filesystem = RealFileSystem()
             make_directories_durably(self.filesystem, self.directory_settings.log_dirs[0])
             known = stored_identity(self.filesystem, self.directory_settings.log_dirs)
             self._take_identity(known)
@@ -77,7 +87,7 @@ class Broker:
             try:
                 await self._open(known.cluster_id, progress)
             except BaseException:
-                self._store.close()
+                self._close_store()
                 raise
         except BaseException:
             self.host.close()
@@ -91,17 +101,31 @@ class Broker:
 
     def _open_store(self) -> None:
         """In the first data directory, as files of their own, which a Kafka that opens it leaves alone."""
+        if self._given_store is not None:
+            self._store: MetadataStore = self._given_store
+            return
+        zookeeper = self.configuration.of_broker(ZooKeeperSettings)
+        if zookeeper.zookeeper_connect:
+            from strandline.metadata.zookeeper import ZooKeeperStore  # kazoo takes time to import
+
+            self._store = ZooKeeperStore(zookeeper, self.host.post)
+            return
         loop = StoreLoop(self.host)
-        self._store = EmbeddedStore.open(
+        self._store = self.own_store = EmbeddedStore.open(
             self.filesystem, self.directory_settings.log_dirs[0], clock_ms=self.host.now_ms, wake=loop.wake
         )
-        loop.runs(self._store)
+        loop.runs(self.own_store)
+
+    def _close_store(self) -> None:
+        if self.own_store is not None:
+            self.own_store.close()
 
     async def _open(self, known_cluster_id: str | None, progress: Callable[[str], None] | None) -> None:
-        self.session = await _awaited(self._store.open_session(self._session_changed))
-        await _completed(self._make_sure_of_paths())
-        cluster_id = await _completed(cluster_id_of(self.session, self.host, known_cluster_id))
-        await _completed(self._load_configuration())
+        self.session_keeper = SessionKeeper(self._store, self.host)
+        self.session = await self.session_keeper.open()
+        await self._make_sure_of_paths()
+        cluster_id = await cluster_id_of(self.session, self.host, known_cluster_id)
+        await self._load_configuration()
         paths = self.directory_settings.log_dirs
         check_directories(self.filesystem, paths, self.settings.broker_id, cluster_id)
         self.directories = LogDirectories.open(
@@ -113,6 +137,7 @@ class Broker:
             producer_id_expiration_ms=self.configuration.of_broker(ProducerStateSettings).producer_id_expiration_ms,
         )
         self.image = ClusterImage(cluster_id)
+        self.image.when_changed(self._forget_settings)
         self.groups = GroupCoordinator(self.image, self.configuration, self.host)
         try:
             await self._bring_up(cluster_id)
@@ -136,61 +161,82 @@ class Broker:
             self.host,
             self.groups,
         )
-        self.controller = SoleController(self.controlled)
-        await _completed(self.controller.start())
+        self.membership = Membership(self)
+        self.controller = self.membership.topics
         self.producer_ids = ProducerIds(self.session, self.settings.broker_id)
         self.fetch_sessions = FetchSessions(
-            self.settings.max_incremental_fetch_session_cache_slots, lambda: secrets.randbelow(INT_MAX) + 1
+            self.settings.max_incremental_fetch_session_cache_slots, lambda: self.host.random_below(INT_MAX) + 1
         )
         produce = ProduceHandler(self.partitions, self.host)
         self.dispatch = Dispatch(
             api_handlers(self, produce), produce.settle, entries_max=self.settings.max_entries_per_request
         )
         self.housekeeping = Housekeeping(self.host, self.configuration, self.directories, self.partitions)
-        self._listen()
+        self._bind()
+        if self.own_store is None:
+            self.server.begin_accepting()  # the controller is another broker, who has to reach us
+        await self.membership.join(self.addresses)
+        if self.own_store is not None:
+            self.server.begin_accepting()
         self.housekeeping.start()
 
-    def _listen(self) -> None:
-        self.server = Server(self.configuration.of_broker(NetworkSettings), self.dispatch)
-        SettingsInForce(self.configuration, self.partitions, self.directories, self.server)
-        listener, advertised = self.settings.listener(), self.settings.advertised_listener()
-        self.addresses = self.server.listen(listener.host, listener.port)
-        host, port = advertised or ("", 0)
-        self.image.controller_id = self.settings.broker_id
-        self.image.brokers[self.settings.broker_id] = BrokerAddress(
-            self.settings.broker_id, host, port, self.settings.broker_rack or None
-        )
+    def _forget_settings(self, topic: str) -> None:
+        if topic not in self.image.topics:
+            self.configuration.set_topic(topic, None)
+
+    def _bind(self) -> None:
+        self.server = self.surroundings.listener(self.configuration.of_broker(NetworkSettings), self.dispatch)
+        SettingsInForce(self.configuration, self.partitions, self.directories, self.server, self.host)
+        listener = self.settings.listener()
+        self.addresses = self.server.bind(listener.host, listener.port)
 
     async def stop(self) -> None:
         """A clean stop: what was acknowledged is on the disk, and the next start need not look for it."""
         self.groups.close()
         await self.server.stop()
+        await completed(self.close())
+
+    async def close(self) -> None:
+        """A procedure, once nobody is served any more."""
         await self._stop_housekeeping()
         await self._end_of_procedures()
+        self.membership.leave()
         self.directories.close(now_ms=self.host.now_ms())
-        self._store.close()
+        if self.own_store is None:
+            self.session_keeper.close()
+            with suppress(StoreError):
+                await self.session.close()
+        self._close_store()
         self.host.close()
 
     async def _stop_housekeeping(self) -> None:
-        stopped = asyncio.Event()
-        self.housekeeping.stop(stopped.set)
-        await stopped.wait()
-        flushed = asyncio.Event()
-        flush_before_close(self.host, self.directories, flushed.set)
-        await flushed.wait()
+        stopped: Answer[None] = Answer()
+        self.housekeeping.stop(lambda: stopped.deliver(None))
+        await stopped
+        flushed: Answer[None] = Answer()
+        flush_before_close(self.host, self.directories, lambda: flushed.deliver(None))
+        await flushed
         self.housekeeping.write_last_high_watermarks()
 
     async def _end_of_procedures(self) -> None:
-        """A topic that is being created is created: what procedures wait for comes by itself."""
-        while not (self._store.is_idle and self.host.is_idle):
-            await asyncio.sleep(IDLE_CHECK_S)
+        """A topic that is being created is created: what procedures wait for comes by itself, unless it has to come
+        from other brokers."""
+        deadline = self.host.now_ms() + LAST_WORK_MS
+        while not (self._is_store_idle() and self.host.is_idle and self._is_membership_idle()):
+            if self.host.now_ms() > deadline:
+                logger.warning("something that was asked for is not done, and this broker stops")
+                return
+            await pause(self.host, IDLE_CHECK_MS)
+
+    def _is_membership_idle(self) -> bool:
+        return self.own_store is None or self.membership.is_idle
+
+    def _is_store_idle(self) -> bool:
+        return self.own_store is None or self.own_store.is_idle
 
     def _all_directories_failed(self, reason: str) -> None:
         self.failure = reason
         self.when_failed()
-
-    def _session_changed(self, state: SessionState) -> None:
-        logger.error("the metadata store is %s", state.value)
 
     async def _make_sure_of_paths(self) -> None:
         for path in paths.PERSISTENT_PATHS:
@@ -206,25 +252,3 @@ class Broker:
         if ignored:
             logger.warning("settings that have no effect here: %s", ", ".join(ignored))
         await self.configuration.load(self.session, self.settings.broker_id)
-
-
-async def _awaited(answer: Answer[Value]) -> Value:
-    """The bridge from answers to asyncio, for the start alone."""
-    future: asyncio.Future[Answer[Value]] = asyncio.get_running_loop().create_future()
-    answer.then(future.set_result)
-    return (await future).value()
-
-
-async def _completed(procedure: Coroutine[Any, None, Value]) -> Value:
-    future: asyncio.Future[Value] = asyncio.get_running_loop().create_future()
-
-    async def run() -> None:
-        try:
-            value = await procedure
-        except Exception as failure:
-            future.set_exception(failure)
-        else:
-            future.set_result(value)
-
-    begin(run())
-    return await future

@@ -14,7 +14,8 @@ from strandline.model.failures import ErrorCode, Refused
 
 CONSUMER_OFFSETS = "__consumer_offsets"
 TRANSACTION_STATE = "__transaction_state"
-INTERNAL_TOPICS = frozenset((CONSUMER_OFFSETS, TRANSACTION_STATE))
+INTERNAL_TOPICS = frozenset((CONSUMER_OFFSETS, TRANSACTION_STATE))  # written by coordinators, never by a client
+JOURNAL = "__strandline_journal"  # written by brokers to its leader, like anybody's topic
 
 
 class BrokerAddress(NamedTuple):
@@ -45,7 +46,7 @@ class TopicImage:
 
     @property
     def is_internal(self) -> bool:
-        return self.name in INTERNAL_TOPICS
+        return self.name in INTERNAL_TOPICS or self.name == JOURNAL
 
 
 class ClusterImage:

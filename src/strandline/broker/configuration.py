@@ -67,6 +67,26 @@ class Configuration:
         for topic in (await session.children(f"{paths.CONFIG}/{paths.TOPIC_CONFIGS}")).names:
             self.topics[topic] = self._usable(topic, await _stored(session, paths.TOPIC_CONFIGS, topic))
 
+    def of_topic(self, settings: type[Settings], topic: str) -> Settings:
+        return settings.from_properties(self.topics.get(topic, {}), self.broker_properties())
+
+    async def load_topic(self, session: Session, topic: str) -> None:
+        """A topic that has just come."""
+        self.set_topic(topic, await _stored(session, paths.TOPIC_CONFIGS, topic))
+
+    async def reload(self, session: Session, entity_path: str, broker_id: int) -> None:
+        """What the store has now for a topic or for brokers, after somebody changed it."""
+        config_type, _, entity = entity_path.partition("/")
+        if config_type == paths.TOPIC_CONFIGS and entity in self.topics:
+            await self.load_topic(session, entity)
+        elif config_type == paths.BROKER_CONFIGS and entity in (paths.DEFAULT_ENTITY, str(broker_id)):
+            default = await _stored(session, paths.BROKER_CONFIGS, paths.DEFAULT_ENTITY)
+            own = await _stored(session, paths.BROKER_CONFIGS, str(broker_id))
+            default = usable_broker("all brokers", default, merged(self.static))
+            self.set_dynamic(
+                default=default, broker=usable_broker(f"broker {broker_id}", own, merged(self.static, default))
+            )
+
     # Changes.
 
     def when_changed(self, listener: Callable[[], object]) -> None:

@@ -29,6 +29,7 @@ from strandline.groups.settings import GroupSettings
 from strandline.groups.shard import GroupShard
 from strandline.model.coordinators import client_error
 from strandline.model.failures import ErrorCode, Refused, StorageFailed, check
+from strandline.replication.leader import ACKS_ALL
 
 logger = logging.getLogger(__name__)
 
@@ -162,7 +163,8 @@ class LedGroups:
         """Gives the offset of the first record; the others follow it without a gap."""
         partition = self.partition
         partition.check_leader()
-        partition.check_enough_in_sync()
+        assert partition.leader is not None
+        partition.leader.check_append(ACKS_ALL)
         settings = partition.log.settings
         bytes_max = min(settings.max_message_bytes, settings.segment_bytes)
         batches = encode_batches(decision.records, now_ms, bytes_max)

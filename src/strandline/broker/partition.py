@@ -1,18 +1,22 @@
-"""A partition on this broker: its log, how far it is committed, and who waits for it to go on.
+"""A partition on this broker: its log, its part in replication, and who waits for it to go on.
 
     log start      last stable offset      high watermark      log end
         |  consumers read up to here (read_committed)  |  ... up to here     |
 
-Everything below the high watermark is on every in-sync replica. A partition with one replica has committed what it
-has appended, unless `flush.messages` says how much of it may be missing on the disk: then the rest waits for a flush.
+Everything below the high watermark is on every in-sync replica: `replication` says how far that is. Where
+`flush.messages` limits how much may be missing on the disk, the rest waits for a flush too.
+
+This joins `log` and `replication`, which do not know each other. It does at once what replication wants done to the
+log, and hands on what concerns others (`PartitionOwner`): the store, the fetchers.
 
 Whoever waits (a long poll, acks=all, the group coordinator) is a watcher: told when the high watermark moves, or when
-the partition stops being what it was. A watcher takes a note and acts later, never inside the call.
+the partition stops being what it was. Followers wait for the end of the log instead. A watcher takes a note and acts
+later, never inside the call.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 from strandline.broker.cluster_image import INTERNAL_TOPICS
@@ -22,8 +26,21 @@ from strandline.log.log_slice import LogSlice
 from strandline.log.log_writer import Appended
 from strandline.model.failures import ErrorCode, Refused
 from strandline.model.partitions import TopicPartition
-
-NO_LEADER = -1
+from strandline.replication.effects import (
+    AdvanceLogStart,
+    AppendFetched,
+    AssignEpoch,
+    HighWatermarkMoved,
+    LeadershipLost,
+    ReplicaEffect,
+    TruncateFullyAndStartAt,
+    TruncateTo,
+)
+from strandline.replication.events import LeaderAndIsr, LeaderEvent
+from strandline.replication.follower import Follower
+from strandline.replication.leader import Leader
+from strandline.replication.replica import Replica
+from strandline.replication.settings import ReplicationSettings
 
 
 class Watcher(Protocol):
@@ -37,84 +54,190 @@ class LeadershipListener(Protocol):
     def resigned(self, partition: Partition) -> None: ...
 
 
+class PartitionOwner(Protocol):
+    def carry_out(self, partition: Partition, effects: tuple[ReplicaEffect, ...]) -> None:
+        """Effects that reach beyond the partition; the others are done already, and here to be told of."""
+
+
 class Partition:
     __slots__ = (
-        "_watchers", "broker_id", "high_watermark", "is_internal", "isr", "leader_epoch", "leader_id", "log",
-        "min_insync_replicas", "name", "replicas", "topic_id",
+        "_end_watchers", "_owner", "_replica", "_watchers", "broker_id", "high_watermark", "is_internal", "leader",
+        "log", "name", "topic_id",
     )  # fmt: skip
 
-    def __init__(self, name: TopicPartition, topic_id: bytes, log: Log, broker_id: int) -> None:
+    def __init__(
+        self,
+        name: TopicPartition,
+        topic_id: bytes,
+        log: Log,
+        broker_id: int,
+        *,
+        owner: PartitionOwner,
+        live_brokers: Mapping[int, int],
+        settings: ReplicationSettings,
+        high_watermark: int = 0,
+    ) -> None:
+        """`high_watermark` is the checkpoint's."""
         self.name = name
         self.topic_id = topic_id
         self.log = log
         self.broker_id = broker_id
         self.is_internal = name.topic in INTERNAL_TOPICS  # written by coordinators, never by a client
-        self.leader_id = NO_LEADER
-        self.leader_epoch = -1
-        self.replicas: tuple[int, ...] = ()
-        self.isr: tuple[int, ...] = ()
-        self.min_insync_replicas = 1
-        self.high_watermark = log.log_start_offset
+        self.leader: Leader | None = None
+        self._owner = owner
+        self._replica = Replica(
+            broker_id=broker_id,
+            log=log,
+            high_watermark=high_watermark,
+            live_brokers=live_brokers,
+            settings=settings,
+        )
+        self.high_watermark = self._replica.high_watermark
         self._watchers: set[Watcher] = set()
-
-    def become_leader(self, leader_epoch: int, replicas: tuple[int, ...], isr: tuple[int, ...]) -> None:
-        self.leader_id, self.leader_epoch, self.replicas, self.isr = self.broker_id, leader_epoch, replicas, isr
-        self.log.assign_epoch(leader_epoch, self.log.log_end_offset)
-        self._advance()
-
-    def resign(self) -> None:
-        """It is another broker's now, or nobody's: whoever waits must look elsewhere."""
-        self.leader_id = NO_LEADER
-        self._tell_watchers()
+        self._end_watchers: set[Watcher] = set()
 
     @property
     def is_leader(self) -> bool:
-        return self.leader_id == self.broker_id
+        return self.leader is not None
+
+    @property
+    def follower(self) -> Follower | None:
+        return self._replica.follower
+
+    @property
+    def leader_epoch(self) -> int:
+        return self._replica.leader_epoch
+
+    @property
+    def settings(self) -> ReplicationSettings:
+        """In use now."""
+        return self._replica.settings
 
     def check_leader(self, current_leader_epoch: int = -1) -> None:
         """Refuse what only a leader may answer, and what a client with another epoch in mind asks (KIP-320)."""
-        if self.leader_id != self.broker_id:
+        if self.leader is None:
             raise Refused(ErrorCode.NOT_LEADER_OR_FOLLOWER, f"broker {self.broker_id} does not lead {self.name}")
-        if current_leader_epoch not in (-1, self.leader_epoch):
-            if current_leader_epoch < self.leader_epoch:
-                raise Refused(ErrorCode.FENCED_LEADER_EPOCH, f"{self.name} is at epoch {self.leader_epoch}")
-            raise Refused(ErrorCode.UNKNOWN_LEADER_EPOCH, f"{self.name} is at epoch {self.leader_epoch} still")
+        if current_leader_epoch != self.leader.leader_epoch:
+            self.leader.check_epoch(current_leader_epoch)
 
-    # Appending.
+    # What the controller and the store say.
+
+    def decide(self, decision: LeaderAndIsr, now_ms: int) -> None:
+        effects = self._replica.decide(decision, now_ms)
+        self.leader = self._replica.leader
+        self._do(effects, now_ms)
+
+    def stop(self) -> None:
+        """It is another broker's now, or nobody's: whoever waits must look elsewhere."""
+        effects = self._replica.stop()
+        self.leader = None
+        self._owner.carry_out(self, effects)
+        self._tell(self._watchers)
+        self._tell(self._end_watchers)
+
+    def heard_from_store(self, event: LeaderEvent, now_ms: int) -> None:
+        """What became of an ISR that we proposed."""
+        if self.leader is not None:
+            self._moved(self.leader.handle(event, now_ms))
+
+    def check_followers(self, now_ms: int) -> None:
+        """Now and then: who has fallen behind."""
+        if self.leader is not None:
+            self._moved(self.leader.maybe_shrink_isr(now_ms))
+
+    def settings_changed(self, settings: ReplicationSettings, now_ms: int) -> None:
+        self._moved(self._replica.settings_changed(settings, now_ms))
+
+    def has_failed(self) -> None:
+        """The log takes and gives nothing any more: whoever waits for it waits in vain."""
+        self._tell(self._watchers)
+        self._tell(self._end_watchers)
+
+    # Leading.
 
     def append(
         self, batches: Sequence[Buffer], now_ms: int, *, from_client: bool = True
     ) -> Sequence[Appended | Refused]:
-        """As leader, all in one write; one outcome for each batch."""
-        outcomes = self.log.append(batches, leader_epoch=self.leader_epoch, now_ms=now_ms, from_client=from_client)
-        self._advance()
+        """All in one write; one outcome for each batch."""
+        leader = self.leader
+        assert leader is not None
+        outcomes = self.log.append(batches, leader_epoch=leader.leader_epoch, now_ms=now_ms, from_client=from_client)
+        moved = leader.appended(self.log.log_end_offset, now_ms)
+        if moved is not None:
+            self._moved(moved)
+        if self._end_watchers:
+            self._tell(self._end_watchers)
         return outcomes
 
-    def check_enough_in_sync(self) -> None:
-        """Before acks=all is taken (SPEC R8)."""
-        if len(self.isr) < self.min_insync_replicas:
-            raise Refused(
-                ErrorCode.NOT_ENOUGH_REPLICAS,
-                f"{self.name} has {len(self.isr)} replicas in sync, min.insync.replicas is {self.min_insync_replicas}",
-            )
+    def follower_fetched(
+        self, replica_id: int, fetch_offset: int, now_ms: int, log_start_offset: int, broker_epoch: int
+    ) -> None:
+        """Before its answer is made: it has everything below `fetch_offset`."""
+        leader = self.leader
+        assert leader is not None
+        self._moved(leader.follower_fetched(replica_id, fetch_offset, now_ms, log_start_offset, broker_epoch))
 
     def was_flushed(self) -> None:
         """The recovery point of the log has moved."""
-        self._advance()
+        if self.leader is not None:
+            self._moved(self.leader.high_watermark)
 
-    def has_failed(self) -> None:
-        """The log takes and gives nothing any more: whoever waits for it waits in vain."""
-        self._tell_watchers()
+    def _moved(self, high_watermark: int | None) -> None:
+        leader = self.leader
+        if leader is not None and leader.effects:
+            self._owner.carry_out(self, leader.take_effects())
+            self._tell(self._watchers)  # the ISR may have changed, which producers want to know
+        if high_watermark is not None:
+            self._set_high_watermark(high_watermark)
 
-    def _advance(self) -> None:
-        """The high watermark of the only replica is the end of its log."""
+    def _set_high_watermark(self, offset: int) -> None:
         log = self.log
-        committed = min(log.log_end_offset, log.recovery_point + log.settings.flush_messages - 1)
-        if committed > self.high_watermark:
-            self.high_watermark = committed
-            log.producers.high_watermark_moved(committed)
+        offset = min(offset, log.recovery_point + log.settings.flush_messages - 1)
+        if offset > self.high_watermark:
+            self.high_watermark = offset
+            log.producers.high_watermark_moved(offset)
             if self._watchers:
-                self._tell_watchers()
+                self._tell(self._watchers)
+
+    # Following.
+
+    def follow(self, effects: Sequence[ReplicaEffect], now_ms: int, records: Buffer = b"") -> None:
+        """Do what the follower makes of an answer, whose records these are."""
+        follower = self._replica.follower
+        for effect in effects:
+            if follower is not None and isinstance(effect, AppendFetched):
+                self.log.append_replicated(records, now_ms=now_ms)
+                self.follow(follower.appended(effect.then), now_ms)
+            else:
+                self._do((effect,), now_ms)
+
+    def _do(self, effects: tuple[ReplicaEffect, ...], now_ms: int) -> None:
+        for effect in effects:
+            match effect:
+                case AssignEpoch(epoch, start_offset):
+                    self.log.assign_epoch(epoch, start_offset)
+                    self._tell(self._end_watchers)  # they were for another epoch
+                case LeadershipLost():
+                    self._tell(self._watchers)
+                    self._tell(self._end_watchers)
+                case TruncateTo(offset):
+                    self.log.truncate_to(offset, now_ms=now_ms)
+                    self._after_truncation(now_ms)
+                case TruncateFullyAndStartAt(offset):
+                    self.log.truncate_fully_and_start_at(offset, now_ms=now_ms)
+                    self._after_truncation(now_ms)
+                case AdvanceLogStart(offset):
+                    self.log.advance_log_start(offset, high_watermark=self.high_watermark)
+                case HighWatermarkMoved(_, offset):
+                    self.high_watermark = min(offset, self.high_watermark)  # it may have been cut
+                    self._set_high_watermark(offset)
+        if effects:
+            self._owner.carry_out(self, effects)
+
+    def _after_truncation(self, now_ms: int) -> None:
+        self.high_watermark = min(self.high_watermark, self.log.log_end_offset)
+        if self._replica.follower is not None:
+            self.follow(self._replica.follower.truncated(), now_ms)
 
     # Reading.
 
@@ -143,13 +266,18 @@ class Partition:
     def watch(self, watcher: Watcher) -> None:
         self._watchers.add(watcher)
 
+    def watch_end(self, watcher: Watcher) -> None:
+        """For followers, who read beyond the high watermark."""
+        self._end_watchers.add(watcher)
+
     def unwatch(self, watcher: Watcher) -> None:
         self._watchers.discard(watcher)
+        self._end_watchers.discard(watcher)
 
     @property
     def watcher_count(self) -> int:
-        return len(self._watchers)
+        return len(self._watchers) + len(self._end_watchers)
 
-    def _tell_watchers(self) -> None:
-        for watcher in tuple(self._watchers):
+    def _tell(self, watchers: set[Watcher]) -> None:
+        for watcher in tuple(watchers):
             watcher.partition_moved(self)

@@ -25,6 +25,14 @@ class Partitions:
         of_topic[partition.name.partition] = partition
         self.by_id[partition.topic_id] = of_topic
 
+    def remove(self, partition: Partition) -> None:
+        of_topic = self.by_name.get(partition.name.topic, {})
+        if of_topic.get(partition.name.partition) is partition:
+            del of_topic[partition.name.partition]
+        if not of_topic:
+            self.by_name.pop(partition.name.topic, None)
+            self.by_id.pop(partition.topic_id, None)
+
     def remove_topic(self, topic: str) -> list[Partition]:
         removed = list(self.by_name.pop(topic, {}).values())
         for partition in removed:

@@ -109,8 +109,8 @@ class ProduceLane:
         batch = self._batch_in(frame)
         if (
             batch is None
-            or partition.leader_id != partition.broker_id
-            or (self.acks == ALL_IN_SYNC and len(partition.isr) < partition.min_insync_replicas)
+            or partition.leader is None
+            or (self.acks == ALL_IN_SYNC and partition.leader.is_under_min_isr)
         ):
             return None
         (correlation_id,) = CORRELATION.unpack_from(frame, CORRELATION_START)

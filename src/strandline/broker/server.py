@@ -59,13 +59,21 @@ class Server:
     def listen(self, host: str, port: int) -> list[tuple[str, int]]:
         """Begin to accept, at every address of this host; an empty one is all of this machine's. Port 0: a free one.
         Gives the addresses."""
+        addresses = self.bind(host, port)
+        self.begin_accepting()
+        return addresses
+
+    def bind(self, host: str, port: int) -> list[tuple[str, int]]:
+        """Take the addresses; who connects waits until `begin_accepting`."""
         opened = listening_sockets(host, port, self._settings)
-        for listener in opened:
-            self._listeners.append(listener)
+        self._listeners += opened
+        return [local_address_of(listener) for listener in opened]
+
+    def begin_accepting(self) -> None:
+        for listener in self._listeners:
             self.loop.add_reader(listener, self._accept, listener)
         if self._stalled_check is None:
             self._stalled_check = self.loop.call_later(STALLED_CHECK_S, self._check_stalled)
-        return [local_address_of(listener) for listener in opened]
 
     @property
     def settings(self) -> NetworkSettings:

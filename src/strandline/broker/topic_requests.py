@@ -11,7 +11,7 @@ from strandline.broker.broker_settings import BrokerSettings
 from strandline.broker.cluster_image import ClusterImage
 from strandline.broker.configs.checks import check_topic
 from strandline.broker.configuration import Configuration
-from strandline.broker.topic_creation import NewTopic
+from strandline.broker.topic_administration import NewTopic
 from strandline.model.failures import ErrorCode, Refused
 from strandline.wire.messages.create_partitions import CreatePartitionsTopic
 from strandline.wire.messages.create_topics import CreatableTopic
@@ -27,7 +27,8 @@ class TopicRequests:
     def new_topic(self, asked: CreatableTopic) -> NewTopic:
         properties = self._properties(asked)
         if not asked.assignments:
-            return NewTopic(asked.name, self._partition_count(asked), properties)
+            factor = self._replication_factor(asked)
+            return NewTopic(asked.name, self._partition_count(asked), properties, factor)
         if (asked.num_partitions, asked.replication_factor) != (BY_DEFAULT, BY_DEFAULT):
             raise Refused(
                 ErrorCode.INVALID_REQUEST, "Replicas were assigned, so partitions and replicas may not be counted too."
@@ -38,7 +39,8 @@ class TopicRequests:
         if sorted(replicas) != list(range(len(replicas))):
             raise Refused(ErrorCode.INVALID_REPLICA_ASSIGNMENT, "Partitions are numbered from 0 without a gap.")
         self._check_assignments(list(replicas.values()))
-        return NewTopic(asked.name, len(replicas), properties)
+        placement = {index: tuple(broker_ids) for index, broker_ids in replicas.items()}
+        return NewTopic(asked.name, len(replicas), properties, len(placement[0]), placement)
 
     def _properties(self, asked: CreatableTopic) -> dict[str, str]:
         without = [config.name for config in asked.configs if config.value is None]
@@ -49,11 +51,14 @@ class TopicRequests:
             check_topic(properties, self._configuration.broker_properties(), changed=properties)
         return properties
 
+    def _replication_factor(self, asked: CreatableTopic) -> int:
+        default = self._configuration.of_broker(BrokerSettings).default_replication_factor
+        factor = default if asked.replication_factor == BY_DEFAULT else asked.replication_factor
+        self._image.check_replication_factor(factor)
+        return factor
+
     def _partition_count(self, asked: CreatableTopic) -> int:
         settings = self._configuration.of_broker(BrokerSettings)
-        self._image.check_replication_factor(
-            settings.default_replication_factor if asked.replication_factor == BY_DEFAULT else asked.replication_factor
-        )
         count = settings.num_partitions if asked.num_partitions == BY_DEFAULT else asked.num_partitions
         if count < 1:
             raise Refused(ErrorCode.INVALID_PARTITIONS, f"A topic cannot have {count} partitions.")

@@ -16,6 +16,10 @@ class TopicTurns:
         """Whether somebody is at it."""
         return topic in self._taken
 
+    @property
+    def is_idle(self) -> bool:
+        return not self._taken
+
     def names(self) -> Iterable[str]:
         return self._taken
 

@@ -95,6 +95,7 @@ CLUSTER_COMMANDS = lazy_commands(
     ("info", "Show the brokers, and what each leads and holds."),
     ("health", "Say what is wrong with the cluster; exit 1 if anything is."),
     ("partitions", "List all partitions, who leads and who holds them."),
+    ("events", "Tell what has happened in the cluster, and why."),
 )
 
 log = LazyGroup(
@@ -125,6 +126,7 @@ cli = LazyGroup(
         "group": LazyCommand(THIS, "group", "Consumer groups: who reads, how far, and from where on."),
         "config": LazyCommand(THIS, "config", "Settings of topics and brokers."),
         "cluster": LazyCommand(THIS, "cluster", "The brokers, and how they are."),
+        "explain": LazyCommand("strandline.cli.explain", "explain", "Say where a record is, and who may see it."),
         "log-dirs": LazyCommand(
             "strandline.cli.log_dirs", "log_dirs", "Show where replicas lie, and how large they are."
         ),

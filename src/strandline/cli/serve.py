@@ -16,12 +16,25 @@ import click
 
 from strandline.broker.broker import Broker
 from strandline.broker.identity import ForeignDirectory
+from strandline.broker.registration import IdInUse
 from strandline.log.java_properties import parse_properties
 from strandline.log.log_directory import DirectoryInUse
 from strandline.metadata.embedded import StoreInUse
+from strandline.metadata.errors import KazooMissing, StoreError
 from strandline.model.failures import CorruptData, StorageFailed
 from strandline.model.settings import BadSetting
 
+EXPECTED = (
+    BadSetting,
+    DirectoryInUse,
+    StoreInUse,
+    ForeignDirectory,
+    StorageFailed,
+    CorruptData,
+    KazooMissing,
+    IdInUse,
+    StoreError,
+)
 DEFAULT_DATA = "data"
 OPEN_FILES = 2**16
 # How long a thread that compacts may keep the event loop waiting, at each of its system calls. Python's own 5 ms would
@@ -57,7 +70,7 @@ def serve(
     try:
         properties = gather_properties(config_path, data, host, port, assignments)
         asyncio.run(_serve(properties, until_stdin_closes=until_stdin_closes))
-    except (BadSetting, DirectoryInUse, StoreInUse, ForeignDirectory, StorageFailed, CorruptData) as error:
+    except EXPECTED as error:
         fail(str(error))
     except OSError as error:
         fail(f"cannot start: {error.strerror or error}{_advice(error, properties)}")

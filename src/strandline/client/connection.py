@@ -112,13 +112,23 @@ class Connection(asyncio.BufferedProtocol):
         return await self.send(request, response, version_max=version_max, timeout_ms=timeout_ms)
 
     def send(
-        self, request: Message, response: type[R], *, version_max: int | None = None, timeout_ms: int | None = None
+        self,
+        request: Message,
+        response: type[R],
+        *,
+        version: int | None = None,
+        version_max: int | None = None,
+        timeout_ms: int | None = None,
     ) -> asyncio.Future[R]:
-        """Sends at once, for those who keep several requests under way themselves and count them."""
+        """Sends at once, for those who keep several requests under way themselves and count them.
+
+        `version` is for brokers among themselves, who do not advertise all that they speak.
+        """
         if self.failure is not None:
             return _failed(self._loop, self.failure)
         try:
-            version = self.versions.pick(request.api_key, version_max)
+            if version is None:
+                version = self.versions.pick(request.api_key, version_max)
         except ClientError as error:
             return _failed(self._loop, error)
         return self._send(request.api_key, version, parts_of(request, version), partial(decode, response), timeout_ms)

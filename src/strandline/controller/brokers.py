@@ -51,6 +51,7 @@ def lose_brokers(draft: Draft, broker_ids: Iterable[int]) -> None:
         broker = cluster.brokers.pop(broker_id)
         was_shutting_down = broker_id in cluster.shutting_down
         cluster.shutting_down.discard(broker_id)
+        cluster.without_list.discard(broker_id)
         cluster.offline_replicas.pop(broker_id, None)
         what = "has shut down" if was_shutting_down else "lost"
         draft.journal(BrokerHappened(broker_id, f"{what}, broker epoch {broker.broker_epoch}"))

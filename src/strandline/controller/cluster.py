@@ -146,6 +146,7 @@ class Cluster:
         self.settings = settings
         self.is_active = True
         self.brokers: dict[int, LiveBroker] = {}
+        self.without_list: set[int] = set()  # registered, and not told all replicas they should have
         self.shutting_down: set[int] = set()
         self.offline_replicas: dict[int, set[TopicPartition]] = {}  # on log directories that failed, by broker
         self.topics: dict[str, Topic] = {}

@@ -26,6 +26,8 @@ class Snapshot:
     leaderships: Mapping[TopicPartition, Leadership] = field(default_factory=dict)
     deletion_requests: frozenset[str] = frozenset()
     unclean_topics: Mapping[str, bool] = field(default_factory=dict)  # where a topic sets it for itself
+    # Of the leader and the ISR, those registered after the leadership was last written: they have been away since.
+    restarted: Mapping[TopicPartition, frozenset[int]] = field(default_factory=dict)
 
     def __str__(self) -> str:
         brokers = " ".join(map(str, self.brokers))

@@ -1,7 +1,9 @@
 """Requests to brokers in the making: what one step has to say, one request for each broker and kind.
 
 A broker that is not registered is told nothing; it will be told everything when it registers. Who has just registered
-first hears who else is there and who leads what, then what it has to do itself.
+first hears who else is there and who leads what, then what it has to do itself: all of it in one list, by which it
+finds the replicas that it should not have. If something of it must be decided first, because the broker was not trusted
+with it, it is told the rest, then each decision, and the list when nothing is open any more.
 """
 
 from __future__ import annotations
@@ -60,6 +62,7 @@ class Outbox:
 
     def welcome(self, broker_id: int) -> None:
         self._newcomers[broker_id] = None
+        self._cluster.without_list.add(broker_id)
         self._brokers_changed = True
         self._orders.setdefault(broker_id, {})
 
@@ -68,8 +71,10 @@ class Outbox:
         others = [broker_id for broker_id in sorted(self._cluster.brokers) if broker_id not in newcomers]
         if newcomers:
             yield self._update(sorted(newcomers), self._everything())
+        full = {broker_id for broker_id in sorted(self._cluster.without_list) if self._order_all(broker_id)}
+        self._cluster.without_list -= full
         for broker_id in sorted(self._orders):
-            request = self._leader_and_isr(broker_id, tuple(self._orders[broker_id].values()))
+            request = self._leader_and_isr(broker_id, tuple(self._orders[broker_id].values()), broker_id in full)
             if request.partitions or request.is_full:  # to have nothing at all is an order too
                 yield request
         if others and (self._told or self._brokers_changed):
@@ -83,7 +88,7 @@ class Outbox:
                 if partition.leadership is not None and (not topic.shall_go or partition.name in self._told):
                     yield partition
 
-    def _leader_and_isr(self, broker_id: int, orders: tuple[PartitionOrder, ...]) -> LeaderAndIsr:
+    def _leader_and_isr(self, broker_id: int, orders: tuple[PartitionOrder, ...], is_full: bool) -> LeaderAndIsr:
         leaders = {order.leadership.leader for order in orders}
         return LeaderAndIsr(
             broker_id,
@@ -92,13 +97,23 @@ class Outbox:
             self._cluster.controller_epoch,
             orders,
             tuple(self._cluster.brokers[one] for one in sorted(leaders) if one in self._cluster.brokers),
-            is_full=broker_id in self._newcomers and self._is_everything(broker_id, orders),
+            is_full,
         )
 
-    def _is_everything(self, broker_id: int, orders: tuple[PartitionOrder, ...]) -> bool:
-        """Not so when a new leader is still being elected for something it has."""
-        held = self._cluster.partitions_by_broker.get(broker_id, {})
-        return len(orders) == sum(not self._cluster.topics[name.topic].shall_go for name in held)
+    def _order_all(self, broker_id: int) -> bool:
+        """Not as long as anything it has, or should have, is being decided, nor before it has stopped what it must."""
+        held = self._cluster.partitions_on(broker_id)
+        if broker_id in self._stops or not all(self._is_decided(partition, broker_id) for partition in held):
+            return False
+        self._orders.setdefault(broker_id, {})
+        for partition in held:
+            self.order(partition, broker_id)
+        return True
+
+    def _is_decided(self, partition: Partition, broker_id: int) -> bool:
+        is_open = partition.leadership is None or partition.under_way is not None or broker_id in partition.unordered
+        shall_go = self._cluster.topics[partition.name.topic].shall_go
+        return not is_open and not shall_go and broker_id in partition.assignment.replicas
 
     def _update(self, recipients: Iterable[int], partitions: Iterable[Partition]) -> UpdateMetadata:
         brokers = self._cluster.brokers

@@ -3,6 +3,9 @@
 Every broker hears who is there, what there is and what it has to do, in the new controller epoch. Then every
 partition is looked at, as if all of them had just been touched: what the last controller had begun is gone on with,
 for the rules do not ask who began.
+
+The last controller may not have lived to see that a broker was away: a broker alone takes its controller with it. Who
+has registered since a leadership was written is not trusted with it, as if we had seen it go and come (KAFKA-7235).
 """
 
 from __future__ import annotations
@@ -40,7 +43,8 @@ def restore_partitions(cluster: Cluster, topic: Topic, snapshot: Snapshot) -> No
         partition.leadership = snapshot.leaderships.get(partition.name)
         if partition.leadership is None:
             continue
-        is_led = cluster.is_there(partition.leader, partition.name)
+        partition.lost.update(snapshot.restarted.get(partition.name, ()))
+        is_led = cluster.is_there(partition.leader, partition.name) and partition.leader not in partition.lost
         partition.become(PartitionState.ONLINE if is_led else PartitionState.OFFLINE)
         # One that is being added may not exist yet. To take one for new that is in sync would be to lose it.
         for broker_id, state in partition.replicas.items():
@@ -56,6 +60,8 @@ def order_everything(draft: Draft) -> None:
         draft.touch_topic(topic)
         for partition in topic.partitions.values():
             draft.touch(partition)
-            if not topic.shall_go:
+            if partition.lost:
+                partition.unordered.update(partition.assignment.replicas)  # not before it is decided anew
+            elif not topic.shall_go:
                 for broker_id in partition.assignment.replicas:
                     draft.outbox.order(partition, broker_id)

@@ -60,6 +60,17 @@ class LogDirectories:
     def online(self) -> list[LogDirectory]:
         return [directory for directory in self.directories if directory.is_usable()]
 
+    def may_be_offline(self, partition: TopicPartition) -> bool:
+        """It is not among those that can be read. To create it anew elsewhere would hide what it holds."""
+        return self.directory_of(partition) is None and len(self.online()) < len(self.directories)
+
+    def read_high_watermarks(self) -> dict[TopicPartition, int]:
+        """Of all directories that can be read."""
+        found: dict[TopicPartition, int] = {}
+        for directory in self.online():
+            found |= directory.read_high_watermarks()
+        return found
+
     def directory_of(self, partition: TopicPartition) -> LogDirectory | None:
         return next((each for each in self.directories if partition in each.logs), None)
 

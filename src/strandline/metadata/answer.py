@@ -16,10 +16,13 @@ from __future__ import annotations
 from collections.abc import Callable, Generator
 from typing import Any, Generic, TypeVar
 
-from strandline.metadata.errors import StoreError
 from strandline.model.failures import check
 
 Value = TypeVar("Value")
+
+
+class Unanswered(Exception):
+    """The outcome of an answer that is no value: the base of everything a store, or a peer, may say instead."""
 
 
 class _Nothing:
@@ -33,7 +36,7 @@ class Answer(Generic[Value]):
     __slots__ = ("_callbacks", "_outcome")
 
     def __init__(self) -> None:
-        self._outcome: Value | StoreError | _Nothing = NOTHING
+        self._outcome: Value | Unanswered | _Nothing = NOTHING
         self._callbacks: list[Callable[[Answer[Value]], object]] = []
 
     @property
@@ -41,13 +44,13 @@ class Answer(Generic[Value]):
         return self._outcome is not NOTHING
 
     @property
-    def error(self) -> StoreError | None:
-        return self._outcome if isinstance(self._outcome, StoreError) else None
+    def error(self) -> Unanswered | None:
+        return self._outcome if isinstance(self._outcome, Unanswered) else None
 
     def value(self) -> Value:
-        """Raises the `StoreError` if that is the outcome."""
+        """Raises the `Unanswered` if that is the outcome."""
         outcome = self._outcome
-        if isinstance(outcome, StoreError):
+        if isinstance(outcome, Unanswered):
             raise outcome
         if isinstance(outcome, _Nothing):
             raise AssertionError("the value of an answer that is not there yet")
@@ -65,7 +68,7 @@ class Answer(Generic[Value]):
             yield self  # whoever runs the coroutine goes on with it once this is ready
         return self.value()
 
-    def deliver(self, outcome: Value | StoreError) -> None:
+    def deliver(self, outcome: Value | Unanswered) -> None:
         """For stores: exactly once."""
         check(not self.is_ready, "an answer was given twice")
         self._outcome = outcome

@@ -10,8 +10,10 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from strandline.metadata.answer import Unanswered
 
-class StoreError(Exception):
+
+class StoreError(Unanswered):
     outcome_unknown: ClassVar[bool] = False
 
 
@@ -93,3 +95,10 @@ class ConnectionLost(StoreError):
     """No answer came, and none will."""
 
     outcome_unknown: ClassVar[bool] = True
+
+
+class KazooMissing(Exception):
+    """One sentence that says what to install."""
+
+    def __init__(self) -> None:
+        super().__init__("ZooKeeper is spoken through kazoo, which is not installed: pip install 'strandline[cluster]'")

@@ -14,6 +14,7 @@ one. A session has a thread of kazoo's, which does nothing but read, write and p
 from __future__ import annotations
 
 from strandline.metadata.answer import Answer
+from strandline.metadata.errors import KazooMissing
 from strandline.metadata.store import Session, SessionListener
 from strandline.metadata.zookeeper_calls import CallQueue, Post
 from strandline.metadata.zookeeper_session import ZooKeeperSession
@@ -27,13 +28,6 @@ except ModuleNotFoundError as missing:
     HAS_KAZOO = False
 else:
     HAS_KAZOO = True
-
-
-class KazooMissing(Exception):
-    """One sentence that says what to install."""
-
-    def __init__(self) -> None:
-        super().__init__("ZooKeeper is spoken through kazoo, which is not installed: pip install 'strandline[cluster]'")
 
 
 class ZooKeeperStore:

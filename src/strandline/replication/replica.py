@@ -38,12 +38,12 @@ class Replica:
         "_live_brokers",
         "_log",
         "_partition_epoch",
-        "_settings",
         "_uses_leader_epochs",
         "broker_id",
         "follower",
         "leader",
         "leader_epoch",
+        "settings",
     )
 
     def __init__(
@@ -65,7 +65,7 @@ class Replica:
         self._high_watermark = high_watermark
         self._log = log
         self._live_brokers = live_brokers
-        self._settings = settings
+        self.settings = settings
         self._uses_leader_epochs = uses_leader_epochs
 
     @property
@@ -107,7 +107,7 @@ class Replica:
 
     def settings_changed(self, settings: ReplicationSettings, now_ms: int) -> int | None:
         """The new high watermark if it moved."""
-        self._settings = settings
+        self.settings = settings
         return None if self.leader is None else self.leader.settings_changed(settings, now_ms)
 
     def _again(self, decision: LeaderAndIsr, now_ms: int) -> Effects:
@@ -125,7 +125,7 @@ class Replica:
             log_end_offset=start_offset,
             high_watermark=self._high_watermark,
             live_brokers=self._live_brokers,
-            settings=self._settings,
+            settings=self.settings,
             now_ms=now_ms,
         )
         return (AssignEpoch(decision.leader_epoch, start_offset), *self.leader.take_effects())
@@ -136,7 +136,7 @@ class Replica:
             leader_epoch=decision.leader_epoch,
             log=self._log,
             high_watermark=self._high_watermark,
-            settings=self._settings,
+            settings=self.settings,
             uses_leader_epochs=self._uses_leader_epochs,
         )
         return (FollowLeader(decision.leader, decision.leader_epoch), *self.follower.begin())

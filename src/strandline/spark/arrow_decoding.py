@@ -48,9 +48,9 @@ from strandline.records.columns import (
 )
 from strandline.records.control import read_marker
 from strandline.records.heads import head_of, verified_head_of
-from strandline.records.record import read_records, records_section
+from strandline.records.record import read_records, section_of
 
-GROUP_BYTES = 4 * 2**20  # of records, uncompressed
+GROUP_BYTES = 2 * 2**20  # of records, uncompressed: enough rows for Spark, and little enough for the caches
 
 HEADERS_TYPE = pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))
 TIMESTAMP_TYPE = pa.timestamp("us", tz="UTC")
@@ -160,7 +160,7 @@ def open_section(head: BatchHead, batch: memoryview, from_offset: int = 0, to_of
         from_offset,
         to_offset,
     )
-    return Section(records_section(batch), fields)
+    return Section(section_of(head, batch), fields)
 
 
 def _legacy_section(head: BatchHead, message: memoryview, from_offset: int, to_offset: int) -> Section:

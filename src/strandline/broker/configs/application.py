@@ -6,18 +6,26 @@ Whoever reads its settings each time it uses them needs no entry here.
 from __future__ import annotations
 
 from strandline.broker.configuration import Configuration
+from strandline.broker.host import Host
 from strandline.broker.network_settings import NetworkSettings
 from strandline.broker.partitions import NO_PARTITIONS, Partitions
-from strandline.broker.server import Server
+from strandline.broker.surroundings import Listener
 from strandline.log.log_directories import LogDirectories
 from strandline.model.settings import ProducerStateSettings
+from strandline.replication.settings import ReplicationSettings
 
 
 class SettingsInForce:
     def __init__(
-        self, configuration: Configuration, partitions: Partitions, directories: LogDirectories, server: Server
+        self,
+        configuration: Configuration,
+        partitions: Partitions,
+        directories: LogDirectories,
+        server: Listener,
+        host: Host,
     ) -> None:
         self._configuration = configuration
+        self._host = host
         self._partitions = partitions
         self._directories = directories
         self._server = server
@@ -37,7 +45,7 @@ class SettingsInForce:
         if not partitions:
             return
         log_settings = self._configuration.log_settings(topic)
-        min_insync_replicas = self._configuration.replication_settings(topic).min_insync_replicas
+        replication_settings = self._configuration.of_topic(ReplicationSettings, topic)
         for partition in partitions.values():
             partition.log.change_settings(log_settings)
-            partition.min_insync_replicas = min_insync_replicas
+            partition.settings_changed(replication_settings, self._host.now_ms())

@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterable, Mapping
 from strandline.broker.configs.definitions import (
     BROKER_CONFIGS,
     BROKER_SETTINGS,
-    CLUSTER_ONLY,
     TOPIC_CONFIGS,
     TOPIC_SETTINGS,
 )
@@ -72,9 +71,8 @@ def parse_broker(properties: Properties) -> None:
 
 
 def names_without_effect(properties: Properties) -> list[str]:
-    """What nobody knows, and what only a cluster does."""
-    known = {name for name, definition in BROKER_CONFIGS.items() if definition.settings not in CLUSTER_ONLY}
-    return sorted(properties.keys() - known)
+    """What nobody knows."""
+    return sorted(properties.keys() - BROKER_CONFIGS.keys())
 
 
 def usable_topic(topic: str, properties: Properties, broker: Properties) -> dict[str, str]:

@@ -19,6 +19,8 @@ from typing import Any
 
 from strandline.broker.broker_settings import BrokerSettings
 from strandline.broker.configs.accepted import AcceptedTopicSettings
+from strandline.broker.fetcher_settings import FetcherSettings
+from strandline.broker.journal_settings import JournalSettings
 from strandline.broker.network_settings import NetworkSettings
 from strandline.controller.settings import ControllerSettings
 from strandline.groups.settings import GroupSettings, OffsetsTopicSettings
@@ -52,11 +54,12 @@ BROKER_SETTINGS: tuple[type[PropertySettings], ...] = (
     replication.ReplicationSettings,
     replication.ReplicationQuotaSettings,
     ControllerSettings,
+    FetcherSettings,
+    JournalSettings,
     TransactionSettings,
     TransactionStateTopicSettings,
     ZooKeeperSettings,
 )
-CLUSTER_ONLY: tuple[type[PropertySettings], ...] = (ZooKeeperSettings,)  # a broker with a store of its own warns
 DYNAMIC_FIELDS: dict[type[PropertySettings], frozenset[str]] = {
     LogSettings: frozenset(entry.name for entry in fields(LogSettings)),
     ReplicationSettings: frozenset(("min_insync_replicas",)),

@@ -279,6 +279,24 @@ zookeeper.max.queued.requests
     How many requests to ZooKeeper may wait behind those under way.
 zookeeper.session.timeout.ms
     After which silence ZooKeeper takes the broker for dead.
+strandline.journal.enable
+    Whether a cluster keeps a journal of elections, ISR changes and truncations, with their causes.
+strandline.journal.replication.factor
+    How many replicas the journal has, if there are as many brokers when it is created.
+strandline.journal.retention.ms
+    How long entries of the journal are kept.
+strandline.journal.queue.entries
+    How many entries wait on a broker while the journal cannot be written; then the oldest are lost.
+replica.fetch.wait.max.ms
+    How long a fetch of a follower waits for records.
+replica.fetch.min.bytes
+    For how many bytes a fetch of a follower waits.
+replica.fetch.max.bytes
+    How much of one partition a follower fetches at once.
+replica.fetch.response.max.bytes
+    How much a follower fetches at once, of all partitions.
+replica.socket.timeout.ms
+    After which silence a follower gives up its connection to a leader.
 """
 
 

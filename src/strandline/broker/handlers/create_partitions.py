@@ -7,7 +7,7 @@ from collections import Counter
 from strandline.broker.dispatch import Handler, Request
 from strandline.broker.outcomes import error_of, tried
 from strandline.broker.procedures import by_procedure
-from strandline.broker.sole_controller import SoleController
+from strandline.broker.topic_administration import TopicAdministration
 from strandline.broker.topic_requests import TopicRequests
 from strandline.model.failures import ErrorCode, Refused
 from strandline.wire.codec import decode, encode
@@ -19,7 +19,7 @@ from strandline.wire.messages.create_partitions import (
 )
 
 
-def create_partitions_handler(controller: SoleController, requests: TopicRequests) -> Handler:
+def create_partitions_handler(controller: TopicAdministration, requests: TopicRequests) -> Handler:
     def accept(topic: CreatePartitionsTopic, counts: Counter[str]) -> int:
         if counts[topic.name] > 1:
             raise Refused(ErrorCode.INVALID_REQUEST, "The topic is in the request more than once.")

@@ -15,8 +15,7 @@ from strandline.broker.dispatch import Handler, Request
 from strandline.broker.host import Host
 from strandline.broker.outcomes import error_of, tried
 from strandline.broker.procedures import by_procedure, encoded, in_turns
-from strandline.broker.sole_controller import SoleController
-from strandline.broker.topic_creation import NewTopic
+from strandline.broker.topic_administration import NewTopic, TopicAdministration
 from strandline.broker.topic_requests import TopicRequests
 from strandline.model.failures import ErrorCode, Refused
 from strandline.wire.codec import decode
@@ -28,11 +27,9 @@ from strandline.wire.messages.create_topics import (
     CreateTopicsResponse,
 )
 
-REPLICAS = 1
-
 
 def create_topics_handler(
-    controller: SoleController, requests: TopicRequests, configuration: Configuration, host: Host
+    controller: TopicAdministration, requests: TopicRequests, configuration: Configuration, host: Host
 ) -> Handler:
     def accept(topic: CreatableTopic, counts: Counter[str], refused_names: dict[str, Refused]) -> NewTopic:
         if counts[topic.name] > 1:
@@ -60,7 +57,7 @@ def create_topics_handler(
         result = CreatableTopicResult(asked.name, configs=[])
         result.error_code, result.error_message = error_of(new if isinstance(new, Refused) else outcome)
         if isinstance(new, NewTopic) and not result.error_code:
-            result.num_partitions, result.replication_factor = new.partition_count, REPLICAS
+            result.num_partitions, result.replication_factor = new.partition_count, new.replication_factor
             result.configs = [
                 CreatableTopicConfigs(each.name, each.value, each.is_read_only, each.source, each.is_sensitive)
                 for each in describe_topic(configuration, new.properties)

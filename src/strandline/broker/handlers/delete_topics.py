@@ -10,7 +10,7 @@ from strandline.broker.dispatch import Handler, Request
 from strandline.broker.host import Host
 from strandline.broker.outcomes import error_of, tried
 from strandline.broker.procedures import by_procedure, encoded, in_turns
-from strandline.broker.sole_controller import SoleController
+from strandline.broker.topic_administration import TopicAdministration
 from strandline.model.failures import ErrorCode, Refused
 from strandline.wire.codec import decode
 from strandline.wire.messages.delete_topics import (
@@ -24,7 +24,7 @@ from strandline.wire.primitives import NO_UUID
 DISABLED_HAS_ITS_CODE_FROM = 3
 
 
-def delete_topics_handler(controller: SoleController, image: ClusterImage, host: Host) -> Handler:
+def delete_topics_handler(controller: TopicAdministration, image: ClusterImage, host: Host) -> Handler:
     def name_of(asked: DeleteTopicState) -> str:
         if (asked.name is None) == (asked.topic_id == NO_UUID):
             raise Refused(ErrorCode.INVALID_REQUEST, "A topic is named by its name or by its id, one of both.")

@@ -28,6 +28,7 @@ from strandline.wire.messages.fetch import (
     FetchRequest,
     FetchResponse,
     PartitionData,
+    ReplicaState,
 )
 
 logger = logging.getLogger(__name__)
@@ -49,7 +50,7 @@ class FetchHandler:
             context = self._sessions.context(request.api_version, asked, self.host.now_ms())
         except Refused as refused:
             return encode_fetch_response(request.api_version, FetchResponse(error_code=refused.error_code))
-        answers, is_enough = self.read(context, asked)
+        answers, is_enough = self.read(context, asked, is_new=True)
         if is_enough or asked.max_wait_ms <= 0:
             return self.body(request.api_version, context, answers)
         LongPoll(self, request, asked, context)
@@ -71,13 +72,16 @@ class FetchHandler:
 
     # Reading.
 
-    def read(self, context: FetchContext, asked: FetchRequest) -> tuple[Answers, bool]:
-        """What there is now, and whether it is worth an answer at once."""
+    def read(self, context: FetchContext, asked: FetchRequest, *, is_new: bool = False) -> tuple[Answers, bool]:
+        """What there is now, and whether it is worth an answer at once. A new request of a follower says how far it
+        has come; looking again says nothing new."""
         answers: Answers = []
         bytes_left, bytes_read, is_urgent = min(asked.max_bytes, self._fetch_max_bytes), 0, not context.followed
-        committed_only = asked.isolation_level == READ_COMMITTED
+        replica = asked.replica_state if is_new and asked.replica_state.replica_id >= 0 else None
+        if replica is not None:
+            self._note_progress(context, replica)
         for followed in context.followed:
-            data = self._read_partition(followed, asked, bytes_left, bytes_read == 0, committed_only)
+            data = self._read_partition(followed, asked, bytes_left, bytes_read == 0)
             answers.append((followed, data))
             if isinstance(data.records, LogSlice):
                 bytes_read += data.records.length
@@ -86,19 +90,42 @@ class FetchHandler:
                 is_urgent = True
         return answers, is_urgent or bytes_read >= asked.min_bytes
 
+    def _note_progress(self, context: FetchContext, replica: ReplicaState) -> None:
+        """Before anything is read: what followers have may commit what others wait for."""
+        now_ms = self.host.now_ms()
+        for followed in context.followed:
+            partition = self.partitions_of(followed.topic).get(followed.partition)
+            if partition is None or partition.leader is None:
+                continue
+            try:
+                _check_follower(partition, followed, replica)
+                if _diverging(partition, followed) is not None:
+                    continue
+            except Refused:
+                continue
+            if partition.log.log_start_offset <= followed.fetch_offset <= partition.log.log_end_offset:
+                partition.follower_fetched(
+                    replica.replica_id, followed.fetch_offset, now_ms, followed.log_start_offset, replica.replica_epoch
+                )
+
     def _read_partition(
-        self, followed: FollowedPartition, asked: FetchRequest, bytes_left: int, is_first: bool, committed_only: bool
+        self, followed: FollowedPartition, asked: FetchRequest, bytes_left: int, is_first: bool
     ) -> PartitionData:
+        is_follower = asked.replica_state.replica_id >= 0
+        committed_only = asked.isolation_level == READ_COMMITTED and not is_follower
         try:
             partition = self.partition_of(followed)
             partition.check_leader(followed.current_leader_epoch)
-            if asked.replica_state.replica_id >= 0:
-                raise Refused(ErrorCode.NOT_LEADER_OR_FOLLOWER, "no other broker has a replica of this partition")
+            if is_follower:
+                _check_follower(partition, followed, asked.replica_state)
             diverging = _diverging(partition, followed)
             if diverging is not None:
                 return _placed(followed, partition, diverging_epoch=diverging)
             max_bytes = max(0, min(followed.max_bytes, bytes_left))
-            found = partition.read(followed.fetch_offset, max_bytes, committed_only=committed_only)
+            if is_follower:
+                found = partition.log.read(followed.fetch_offset, max_bytes)
+            else:
+                found = partition.read(followed.fetch_offset, max_bytes, committed_only=committed_only)
         except Refused as refused:
             return PartitionData(followed.partition, refused.error_code, -1, records=b"")
         except StorageFailed:
@@ -134,7 +161,10 @@ class LongPoll:
         self._partitions = [handler.partition_of(followed) for followed in context.followed]
         self._timer = handler.host.call_later(asked.max_wait_ms, self._time_is_up)
         for partition in self._partitions:
-            partition.watch(self)
+            if asked.replica_state.replica_id >= 0:
+                partition.watch_end(self)
+            else:
+                partition.watch(self)
         request.when_abandoned = self._end
 
     def partition_moved(self, _: Partition) -> None:
@@ -172,6 +202,14 @@ class LongPoll:
         self._timer.cancel()
         for partition in self._partitions:
             partition.unwatch(self)
+
+
+def _check_follower(partition: Partition, followed: FollowedPartition, replica: ReplicaState) -> None:
+    partition.check_leader()
+    assert partition.leader is not None
+    partition.leader.check_follower_fetch(
+        replica.replica_id, leader_epoch=followed.current_leader_epoch, broker_epoch=replica.replica_epoch
+    )
 
 
 def _placed(

@@ -11,7 +11,7 @@ from strandline.broker.cluster_image import CONSUMER_OFFSETS, ClusterImage
 from strandline.broker.dispatch import Handler, Request
 from strandline.broker.group_coordinator import GroupCoordinator
 from strandline.broker.procedures import by_procedure
-from strandline.broker.sole_controller import SoleController
+from strandline.broker.topic_administration import TopicAdministration
 from strandline.metadata.errors import StoreError
 from strandline.model.failures import ErrorCode, Refused, StorageFailed
 from strandline.wire.codec import decode, encode
@@ -22,7 +22,9 @@ KEYS_FROM = 4
 NO_NODE = -1
 
 
-def find_coordinator_handler(coordinator: GroupCoordinator, image: ClusterImage, controller: SoleController) -> Handler:
+def find_coordinator_handler(
+    coordinator: GroupCoordinator, image: ClusterImage, controller: TopicAdministration
+) -> Handler:
     async def answer(request: Request) -> bytes:
         asked = decode(FindCoordinatorRequest, request.api_version, request.body)
         keys = asked.coordinator_keys if request.api_version >= KEYS_FROM else [asked.key]

@@ -67,6 +67,8 @@ def _limit(partition: Partition, is_consumer: bool, isolation_level: int) -> int
     """What lies at or above it is not for the asker."""
     if not is_consumer:
         return partition.log.log_end_offset
+    if partition.leader is not None:
+        partition.leader.check_offsets_available()
     return partition.last_stable_offset if isolation_level == READ_COMMITTED else partition.high_watermark
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from strandline.broker.cluster_image import BrokerAddress, ClusterImage, PartitionImage, TopicImage
 from strandline.broker.dispatch import Body, Handler, Instead, Request
 from strandline.broker.procedures import by_procedure
-from strandline.broker.sole_controller import SoleController
+from strandline.broker.topic_administration import TopicAdministration
 from strandline.metadata.errors import StoreError
 from strandline.model.failures import ErrorCode, Refused
 from strandline.model.partitions import is_topic_name
@@ -27,7 +27,7 @@ from strandline.wire.metadata import encode_metadata_response
 from strandline.wire.primitives import NO_UUID
 
 
-def metadata_handler(image: ClusterImage, controller: SoleController) -> Handler:
+def metadata_handler(image: ClusterImage, controller: TopicAdministration) -> Handler:
     def respond(request: Request, asked: MetadataRequest, errors: dict[str, ErrorCode]) -> bytes:
         # Version 0 had no null: an empty list is all topics.
         wants_all = asked.topics is None or (request.api_version == 0 and not asked.topics)

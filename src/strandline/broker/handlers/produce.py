@@ -134,13 +134,11 @@ class ProduceHandler:
         """What can be said before the log looks at the batch."""
         if partition.is_internal:
             raise Refused(ErrorCode.INVALID_TOPIC_EXCEPTION, f"{partition.name.topic} is not written by clients")
-        if partition.leader_id != partition.broker_id:
-            partition.check_leader()
-        if asked.acks == ALL_IN_SYNC:
-            if len(partition.isr) < partition.min_insync_replicas:
-                partition.check_enough_in_sync()
-        elif asked.acks not in (LEADER_ONLY, NO_ACKS):
-            raise Refused(ErrorCode.INVALID_REQUIRED_ACKS, f"acks is {asked.acks}: it can be -1, 0 or 1")
+        leader = partition.leader
+        if leader is None:
+            raise Refused(ErrorCode.NOT_LEADER_OR_FOLLOWER, f"this broker does not lead {partition.name}")
+        if asked.acks != LEADER_ONLY or leader.is_fenced:
+            leader.check_append(asked.acks)
         batch = data.records
         if batch is None or len(batch) < HEAD_BYTES:
             raise Refused(ErrorCode.INVALID_RECORD, "there is no record batch for the partition")
@@ -216,8 +214,10 @@ class WaitForCommit:
 
     def partition_moved(self, partition: Partition) -> None:
         places = self._produced.places
-        if not partition.is_leader:
+        if partition.leader is None:
             self._fail(partition, ErrorCode.NOT_LEADER_OR_FOLLOWER)
+        elif not partition.leader.has_enough_replicas:
+            self._fail(partition, ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND)
         elif partition.log.failure is not None:
             self._fail(partition, ErrorCode.KAFKA_STORAGE_ERROR)
         if all(each.high_watermark >= offset or result.error_code for each, result, offset in places):

@@ -38,11 +38,23 @@ def test_many_topics_with_their_settings_are_back(tmp_path: Path) -> None:
 def test_a_stop_waits_for_topics_that_are_being_created(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     with RunningBroker(str(tmp_path)) as broker, AdminPeer.of(broker) as peer:
         peer.tell(CreateTopicsRequest([topic(f"topic-{number}", 3, 1) for number in range(100)], 5_000), 7)
-        broker.wait_until(lambda: not broker.broker._store.is_idle)
+        broker.wait_until(lambda: not broker.store.is_idle)
     assert [record.getMessage() for record in caplog.records] == []
     with RunningBroker(str(tmp_path)) as broker, AdminPeer.of(broker) as peer:
         assert len(peer.metadata(*(f"topic-{number}" for number in range(100))).topics) == 100
         assert peer.partition_count("topic-99") == 3
+
+
+def test_a_restarted_broker_leads_in_a_new_epoch(tmp_path: Path) -> None:
+    """What it lost and what it writes in its place must not look the same to whoever copied it (KAFKA-7235)."""
+    for life in range(3):
+        with RunningBroker(str(tmp_path)) as broker, AdminPeer.of(broker) as peer:
+            if life == 0:
+                peer.create_one("orders", 2)
+            assert {each.leader_epoch for each in peer.metadata("orders").topics[0].partitions} == {life}
+            assert peer.produce("orders", batch_of(b"more"))[0].base_offset == life
+    epochs = (tmp_path / "orders-0" / "leader-epoch-checkpoint").read_text().splitlines()[2:]
+    assert epochs == ["0 0", "1 1", "2 2"]
 
 
 def test_a_deletion_that_a_crash_interrupted_is_finished(tmp_path: Path) -> None:
@@ -50,7 +62,7 @@ def test_a_deletion_that_a_crash_interrupted_is_finished(tmp_path: Path) -> None
         peer.create_one("orders", 2)
         peer.create_one("views")
         broker.call(lambda: broker.broker.session.create(paths.delete_topic_path("orders")))
-        broker.wait_until(lambda: broker.broker._store.is_idle)
+        broker.wait_until(lambda: broker.store.is_idle)
     with RunningBroker(str(tmp_path)) as broker, AdminPeer.of(broker) as peer:
         orders, views = peer.metadata("orders", "views").topics
         assert (orders.error_code, views.error_code) == (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, 0)

@@ -1,0 +1,353 @@
+"""A controller at work: what it must know is read from the store, what it decides is done.
+
+Watches are set by the reads themselves, again each time. `/brokers/topics` and each topic are watched, the requests
+under `/admin`, the notifications of leaders and brokers. What one of them says is read and given to the controller
+whole; it finds out what is new.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
+from typing import TypeVar
+
+from strandline.broker.controller_outbox import ControllerOutbox
+from strandline.broker.controller_values import leadership, live_broker, restarted_since, topic_assignment
+from strandline.broker.controller_writes import ControllerWrites
+from strandline.broker.host import Host, Timer
+from strandline.broker.peers import Peers
+from strandline.broker.procedures import Procedure, begin, each_of
+from strandline.controller.controller import Controller
+from strandline.controller.effects import (
+    Effect,
+    Journal,
+    LeaderAndIsr,
+    ReadPartitions,
+    ReadTopic,
+    Resign,
+    SetTimer,
+    StopReplica,
+    TimerKind,
+    UpdateMetadata,
+    Write,
+)
+from strandline.controller.events import (
+    BrokersSeen,
+    ControllerMoved,
+    DeletionRequestsSeen,
+    ElectionRequestSeen,
+    Event,
+    IsrChangesSeen,
+    LogDirFailuresSeen,
+    MoveRequestsSeen,
+    PartitionsRead,
+    Snapshot,
+    TimerFired,
+    TopicSeen,
+    WriteAnswered,
+)
+from strandline.controller.journal import JournalEntry
+from strandline.controller.replies import Reply
+from strandline.controller.requests import Request
+from strandline.controller.values import LiveBroker, TopicAssignment
+from strandline.metadata import paths
+from strandline.metadata.answer import Answer, Unanswered
+from strandline.metadata.errors import NoNode, SessionOver, StoreError
+from strandline.metadata.store import NodeData, Session, Watcher, WatchEvent
+from strandline.metadata.values import decode_log_dir_event, decode_partitions, decode_reassignment
+from strandline.model.failures import CorruptData
+from strandline.model.partitions import TopicPartition
+
+logger = logging.getLogger(__name__)
+
+TRY_AGAIN_MS = 200
+Value = TypeVar("Value")
+
+
+class NotController(Unanswered):
+    """Another broker is, or will be."""
+
+
+class OfficeOver(Exception):
+    """The reads of a controller that is no longer one need not end."""
+
+
+class Office:
+    """One election, one session, one life."""
+
+    def __init__(
+        self,
+        controller: Controller,
+        session: Session,
+        peers: Peers,
+        host: Host,
+        request_timeout_ms: int,
+        tell: Callable[[JournalEntry], object],
+        resigned: Callable[[str], None],
+    ) -> None:
+        self.controller = controller
+        self._session = session
+        self._host = host
+        self._tell = tell
+        self._resigned = resigned
+        self._writes = ControllerWrites(session)
+        self._outbox = ControllerOutbox(peers, host, request_timeout_ms, self.step)
+        self._timers: dict[TimerKind, Timer] = {}
+        self._asked: dict[int, Answer[Reply]] = {}
+        self._next_request = 0
+        self._known_topics: set[str] = set()  # each of them is watched
+        self._is_open = True
+        self._is_in_charge = False
+        self._was_interrupted = False
+        self._requests_and_notices = (
+            self._see_moves,
+            self._see_election,
+            self._see_isr_changes,
+            self._see_log_dir_failures,
+        )
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether nobody waits for a reply, and no broker has to be told anything."""
+        return not self._asked and self._outbox.is_empty
+
+    def close(self, reason: str) -> None:
+        if not self._is_open:
+            return
+        if self.controller.is_active:
+            self.controller.step(ControllerMoved(reason), self._host.now_ms())
+        self._is_open = False
+        self._outbox.close()
+        for timer in self._timers.values():
+            timer.cancel()
+        asked, self._asked = self._asked, {}
+        for answer in asked.values():
+            answer.deliver(NotController(reason))
+
+    def take_over(self, unclean_topics: dict[str, bool]) -> None:
+        self._begin(self._take_over(unclean_topics))
+
+    async def _take_over(self, unclean_topics: dict[str, bool]) -> None:
+        brokers = await self._brokers()
+        names = await self._names_in(paths.TOPICS, self._topics_changed)
+        topics = dict(zip(names, await each_of(self._topic(name) for name in names), strict=True))
+        found = {name: topic for name, topic in topics.items() if topic is not None}
+        self._known_topics = set(found)
+        wanted = [
+            TopicPartition(topic, index) for topic, (assignment, _) in found.items() for index in assignment.partitions
+        ]
+        states = {name: node for name, node in (await self._states(wanted)).items() if node is not None}
+        leaderships = {name: leadership(name, node) for name, node in states.items()}
+        deletions = await self._names_in(paths.DELETE_TOPICS, self._deletions_changed)
+        snapshot = Snapshot(
+            brokers,
+            found,
+            leaderships,
+            frozenset(deletions),
+            unclean_topics,
+            {name: restarted_since(node, leaderships[name], brokers) for name, node in states.items()},
+        )
+        self._carry_out(self.controller.take_over(snapshot, self._host.now_ms()))
+        self._is_in_charge = True
+        for see in self._requests_and_notices:
+            self._begin(see())
+        if self._was_interrupted:
+            self.look_again()
+
+    def look_again(self) -> None:
+        """Watches were lost with the connection. Whoever has not taken over yet asks on until it is answered."""
+        if not (self._is_open and self._is_in_charge):
+            self._was_interrupted = True
+            return
+        for see in (self._see_brokers, self._see_topics, self._see_deletions, *self._requests_and_notices):
+            self._begin(see())
+        for topic in sorted(self._known_topics):
+            self._begin(self._see_topic(topic))
+
+    def step(self, event: Event) -> None:
+        if self._is_open:
+            self._carry_out(self.controller.step(event, self._host.now_ms()))
+
+    def ask(self, make_request: Callable[[int], Request]) -> Answer[Reply]:
+        self._next_request += 1
+        answer = self._asked[self._next_request] = Answer()
+        self.step(make_request(self._next_request))
+        return answer
+
+    # What it decides.
+
+    def _carry_out(self, effects: Iterable[Effect]) -> None:
+        for effect in effects:
+            match effect:
+                case LeaderAndIsr() | UpdateMetadata() | StopReplica():
+                    self._outbox.send(effect)
+                case Write():
+                    self._begin(self._write(effect))
+                case ReadPartitions(partitions):
+                    self._begin(self._see_partitions(partitions))
+                case ReadTopic(topic):
+                    self._begin(self._see_topic(topic))
+                case SetTimer(kind, at_ms):
+                    self._set_timer(kind, at_ms)
+                case Journal(entry):
+                    self._tell(entry)
+                case Resign(reason):
+                    self._host.call_soon(lambda reason=reason: self._resigned(reason))  # type: ignore[misc]
+                case _:
+                    self._reply(effect)
+
+    async def _write(self, write: Write) -> None:
+        self.step(WriteAnswered(write.write_id, await self._writes.write(write)))
+
+    def _set_timer(self, kind: TimerKind, at_ms: int) -> None:
+        if kind in self._timers:
+            self._timers[kind].cancel()
+        delay_ms = max(0, at_ms - self._host.now_ms())
+        self._timers[kind] = self._host.call_later(delay_ms, lambda: self.step(TimerFired(kind)))
+
+    def _reply(self, reply: Reply) -> None:
+        answer = self._asked.pop(reply.request, None)
+        if answer is not None:
+            self._host.call_soon(lambda: answer.deliver(reply))
+
+    # What it sees.
+
+    def _begin(self, procedure: Procedure[None]) -> None:
+        async def run() -> None:
+            with suppress(OfficeOver, SessionOver):
+                await procedure
+
+        begin(run())
+
+    async def _until_answered(self, ask: Callable[[], Answer[Value]]) -> Value:
+        """However long the store is silent. That a node is missing is an answer; that the session is over, the end."""
+        while self._is_open:
+            try:
+                return await ask()
+            except (NoNode, SessionOver):
+                raise
+            except StoreError:
+                pause: Answer[None] = Answer()
+                self._host.call_later(TRY_AGAIN_MS, lambda pause=pause: pause.deliver(None))  # type: ignore[misc]
+                await pause
+        raise OfficeOver
+
+    async def _names_in(self, path: str, watcher: Watcher) -> tuple[str, ...]:
+        return (await self._until_answered(lambda: self._session.children(path, watcher))).names
+
+    async def _node(self, path: str, watcher: Watcher | None = None) -> NodeData | None:
+        try:
+            return await self._until_answered(lambda: self._session.get(path, watcher))
+        except NoNode:
+            return None
+
+    async def _node_or_watch(self, path: str, watcher: Watcher) -> NodeData | None:
+        """Its value, or None and a watch for it to come."""
+        if await self._until_answered(lambda: self._session.exists(path, watcher)) is None:
+            return None
+        return await self._node(path)
+
+    def _watch(self, see: Callable[[], Procedure[None]]) -> Watcher:
+        """Something has changed: read it again."""
+        return lambda _: self._begin(see()) if self._is_open else None
+
+    # Brokers.
+
+    async def _brokers(self) -> tuple[LiveBroker, ...]:
+        names = await self._names_in(paths.BROKER_IDS, self._watch(self._see_brokers))
+        nodes = await each_of(self._node(paths.broker_path(int(name))) for name in names)
+        brokers = tuple(
+            live_broker(int(name), node) for name, node in zip(names, nodes, strict=True) if node is not None
+        )
+        self._outbox.brokers_seen({broker.broker_id: broker.broker_epoch for broker in brokers})
+        return tuple(sorted(brokers, key=lambda broker: broker.broker_id))
+
+    async def _see_brokers(self) -> None:
+        self.step(BrokersSeen(await self._brokers()))
+
+    # Topics.
+
+    async def _topic(self, topic: str) -> tuple[TopicAssignment, int] | None:
+        node = await self._node(paths.topic_path(topic), self._watch(lambda: self._see_topic(topic)))
+        return None if node is None else (topic_assignment(topic, node.data), node.stat.version)
+
+    async def _see_topic(self, topic: str) -> None:
+        found = await self._topic(topic)
+        if found is None:
+            self._known_topics.discard(topic)
+            self.step(TopicSeen(topic, None))
+        else:
+            self._known_topics.add(topic)
+            self.step(TopicSeen(topic, *found))
+
+    def _topics_changed(self, _: WatchEvent) -> None:
+        if self._is_open:
+            self._begin(self._see_topics())
+
+    async def _see_topics(self) -> None:
+        names = set(await self._names_in(paths.TOPICS, self._topics_changed))
+        new = names - self._known_topics
+        self._known_topics |= new
+        for topic in sorted(new):
+            await self._see_topic(topic)
+
+    async def _states(self, partitions: Sequence[TopicPartition]) -> dict[TopicPartition, NodeData | None]:
+        nodes = await each_of(self._node(paths.partition_state_path(name)) for name in partitions)
+        return dict(zip(partitions, nodes, strict=True))
+
+    async def _see_partitions(self, partitions: tuple[TopicPartition, ...]) -> None:
+        nodes = await self._states(partitions)
+        self.step(PartitionsRead({name: node and leadership(name, node) for name, node in nodes.items()}))
+
+    # Requests and notifications.
+
+    def _deletions_changed(self, _: WatchEvent) -> None:
+        if self._is_open:
+            self._begin(self._see_deletions())
+
+    async def _see_deletions(self) -> None:
+        names = await self._names_in(paths.DELETE_TOPICS, self._deletions_changed)
+        self.step(DeletionRequestsSeen(frozenset(names)))
+
+    async def _see_moves(self) -> None:
+        node = await self._node_or_watch(paths.REASSIGN_PARTITIONS, self._watch(self._see_moves))
+        if node is not None:
+            self.step(MoveRequestsSeen(_readable(lambda: decode_reassignment(node.data), {})))
+
+    async def _see_election(self) -> None:
+        node = await self._node_or_watch(paths.PREFERRED_REPLICA_ELECTION, self._watch(self._see_election))
+        if node is not None:
+            path = paths.PREFERRED_REPLICA_ELECTION
+            self.step(ElectionRequestSeen(_readable(lambda: decode_partitions(path, node.data), frozenset())))
+
+    async def _see_isr_changes(self) -> None:
+        path = paths.ISR_CHANGE_NOTIFICATION
+        names = await self._names_in(path, self._watch(self._see_isr_changes))
+        changed: set[TopicPartition] = set()
+        for name in names:
+            node = await self._node(f"{path}/{name}")
+            if node is not None:
+                changed |= _readable(lambda node=node: decode_partitions(path, node.data), frozenset())  # type: ignore[misc]
+        if names:
+            self.step(IsrChangesSeen(frozenset(changed), names))
+
+    async def _see_log_dir_failures(self) -> None:
+        path = paths.LOG_DIR_EVENT_NOTIFICATION
+        names = await self._names_in(path, self._watch(self._see_log_dir_failures))
+        failed: set[int] = set()
+        for name in names:
+            node = await self._node(f"{path}/{name}")
+            if node is not None:
+                failed |= _readable(lambda node=node: {decode_log_dir_event(node.data)}, set())  # type: ignore[misc]
+        if names:
+            self.step(LogDirFailuresSeen(frozenset(failed), names))
+
+
+def _readable(decode: Callable[[], Value], otherwise: Value) -> Value:
+    """What somebody wrote by hand may be nonsense, and must not stop the controller."""
+    try:
+        return decode()
+    except CorruptData as damage:
+        logger.error("ignored: %s", damage)
+        return otherwise

@@ -1,0 +1,129 @@
+"""A controller's `Write` as one multi of the store, beginning with the check that it still is the controller.
+
+Nodes above a new one, and whatever a change does not mind, are found out by reading first; the multi then expects
+what was read, so that a change in between makes it fail and not do something else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from strandline.broker.controller_values import encode_assignment, encode_leadership
+from strandline.controller.changes import (
+    Change,
+    CreateLeadership,
+    CreateTopic,
+    DropDeletionRequest,
+    DropElectionRequest,
+    DropNotifications,
+    NotificationKind,
+    RemoveTopic,
+    RequestDeletion,
+    SetLeadership,
+    SetMoveRequests,
+    SetTopic,
+)
+from strandline.controller.effects import Write
+from strandline.controller.events import Outcome
+from strandline.metadata import paths
+from strandline.metadata.config_values import encode_config
+from strandline.metadata.errors import Declined, MultiFailed, StoreError, TooLarge
+from strandline.metadata.operations import Check, Create, Delete, Operation, SetData
+from strandline.metadata.store import Session
+from strandline.metadata.values import encode_reassignment
+from strandline.model.partitions import TopicPartition
+
+NODES_PER_WRITE = 500  # keeps a multi well below what a request may carry
+NOTIFICATIONS = {
+    NotificationKind.ISR_CHANGE: paths.ISR_CHANGE_NOTIFICATION,
+    NotificationKind.LOG_DIR_EVENT: paths.LOG_DIR_EVENT_NOTIFICATION,
+}
+
+
+class ControllerWrites:
+    def __init__(self, session: Session) -> None:
+        self._session = session
+
+    async def write(self, write: Write) -> Outcome:
+        fence = Check(paths.CONTROLLER_EPOCH, write.controller_epoch_version)
+        try:
+            made: set[str] = set()
+            operations = [
+                operation for change in write.changes for operation in await self._operations(change, made, fence)
+            ]
+            await self._session.multi([fence, *operations])
+        except MultiFailed as failed:
+            return Outcome.FENCED if failed.index == 0 else Outcome.DECLINED
+        except TooLarge:
+            return Outcome.IMPOSSIBLE
+        except Declined:
+            return Outcome.DECLINED
+        except StoreError:
+            return Outcome.UNKNOWN
+        return Outcome.COMMITTED
+
+    async def _operations(self, change: Change, made: set[str], fence: Check) -> Sequence[Operation]:
+        match change:
+            case CreateTopic(topic, assignment, properties):
+                config_path = paths.config_path(paths.entity_path(paths.TOPIC_CONFIGS, topic))
+                config = encode_config(properties)
+                has_config = await self._session.exists(config_path) is not None
+                return [
+                    SetData(config_path, config) if has_config else Create(config_path, config),
+                    Create(paths.topic_path(topic), encode_assignment(assignment)),
+                ]
+            case SetTopic(topic, assignment, expected_version):
+                return [SetData(paths.topic_path(topic), encode_assignment(assignment), expected_version)]
+            case CreateLeadership(partition, state):
+                return [
+                    *await self._parents_of(partition, made),
+                    Create(paths.partition_state_path(partition), encode_leadership(state)),
+                ]
+            case SetLeadership(partition, state, expected_version):
+                return [SetData(paths.partition_state_path(partition), encode_leadership(state), expected_version)]
+            case RemoveTopic(topic):
+                return await self._remove_topic(topic, fence)
+            case RequestDeletion(topic):
+                return [Create(paths.delete_topic_path(topic))]
+            case DropDeletionRequest(topic):
+                return await self._deletes([paths.delete_topic_path(topic)])
+            case SetMoveRequests(requests):
+                return await self._set_move_requests(requests)
+            case DropElectionRequest():
+                return await self._deletes([paths.PREFERRED_REPLICA_ELECTION])
+            case DropNotifications(kind, names):
+                return await self._deletes([f"{NOTIFICATIONS[kind]}/{name}" for name in names])
+
+    async def _parents_of(self, partition: TopicPartition, made: set[str]) -> list[Operation]:
+        wanted = [paths.partitions_path(partition.topic), paths.partition_path(partition)]
+        created: list[Operation] = []
+        for path in wanted:
+            if path not in made and await self._session.exists(path) is None:
+                created.append(Create(path))
+            made.add(path)
+        return created
+
+    async def _deletes(self, wanted: Sequence[str]) -> list[Operation]:
+        """Of those that are there."""
+        return [Delete(path) for path in wanted if await self._session.exists(path) is not None]
+
+    async def _set_move_requests(self, requests: object) -> list[Operation]:
+        path = paths.REASSIGN_PARTITIONS
+        is_there = await self._session.exists(path) is not None
+        if not requests:
+            return [Delete(path)] if is_there else []
+        data = encode_reassignment(requests)  # type: ignore[arg-type]
+        return [SetData(path, data) if is_there else Create(path, data)]
+
+    async def _remove_topic(self, topic: str, fence: Check) -> list[Operation]:
+        """The leaves in multis of their own; what remains comes last, with the request for it."""
+        if await self._session.exists(paths.partitions_path(topic)) is not None:
+            names = (await self._session.children(paths.partitions_path(topic))).names
+            for start in range(0, len(names), NODES_PER_WRITE):
+                partitions = [TopicPartition(topic, int(name)) for name in names[start : start + NODES_PER_WRITE]]
+                leaves = await self._deletes([paths.partition_state_path(each) for each in partitions])
+                nodes = [Delete(paths.partition_path(each)) for each in partitions]
+                await self._session.multi([fence, *leaves, *nodes])
+        ends = [paths.partitions_path(topic), paths.topic_path(topic)]
+        ends.append(paths.config_path(paths.entity_path(paths.TOPIC_CONFIGS, topic)))
+        return await self._deletes([*ends, paths.delete_topic_path(topic)])

@@ -1,0 +1,113 @@
+"""What leaders want written about their ISR, as conditional writes of the partitions' states (SPEC R4).
+
+The znode's version is the partition's epoch: a write that does not find the version it expects changes nothing, be it
+that the controller was quicker or that an earlier try of ours came through after all. Both are *unknown* to the
+leader, who has the state read before it goes on (KAFKA-14144).
+
+A member that has been restarted since it fetched may have lost what it had: its broker epoch is compared with that
+of its registration right before the write (KIP-903).
+
+The controller learns of changes by a notice, one for many partitions (`replication.isr_notices`).
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+
+from strandline.broker.host import Host
+from strandline.broker.partition import Partition
+from strandline.broker.procedures import begin
+from strandline.metadata import paths
+from strandline.metadata.answer import Unanswered
+from strandline.metadata.errors import BadVersion, NoNode, StoreError
+from strandline.metadata.store import Session
+from strandline.metadata.values import PartitionState, decode_partition_state, encode_partition_state, encode_partitions
+from strandline.model.failures import ErrorCode
+from strandline.model.partitions import TopicPartition
+from strandline.replication.effects import NO_BROKER_EPOCH, AlterIsr
+from strandline.replication.events import IsrCommitted, IsrRefused, IsrUnknown, PartitionStateRead
+from strandline.replication.isr_notices import CHECK_INTERVAL_MS, IsrChangeNotices
+
+logger = logging.getLogger(__name__)
+
+READ_AGAIN_MS = 500
+
+
+class IsrChanges:
+    def __init__(self, session: Session, live_brokers: Mapping[int, int], host: Host) -> None:
+        self._session = session
+        self._live_brokers = live_brokers
+        self._host = host
+        self._notices = IsrChangeNotices(host.now_ms())
+        self._is_open = True
+        host.call_later(CHECK_INTERVAL_MS, self._check_notices)
+
+    def close(self) -> None:
+        self._is_open = False
+
+    def propose(self, partition: Partition, change: AlterIsr) -> None:
+        begin(self._propose(partition, change))
+
+    async def _propose(self, partition: Partition, change: AlterIsr) -> None:
+        for member, broker_epoch in zip(change.isr, change.broker_epochs, strict=True):
+            if broker_epoch not in (NO_BROKER_EPOCH, self._live_brokers.get(member, NO_BROKER_EPOCH)):
+                refused = IsrRefused(change, ErrorCode.INELIGIBLE_REPLICA)
+                partition.heard_from_store(refused, self._host.now_ms())
+                return
+        event: IsrCommitted | IsrUnknown
+        try:
+            path = paths.partition_state_path(partition.name)
+            stored = decode_partition_state(partition.name, (await self._session.get(path)).data)
+            state = PartitionState(
+                partition.broker_id, change.leader_epoch, change.isr, stored.controller_epoch, stored.is_recovering
+            )
+            if stored.leader_epoch != change.leader_epoch:
+                event = IsrUnknown(change, f"the store has leader epoch {stored.leader_epoch}")
+            else:
+                stat = await self._session.set(path, encode_partition_state(state), change.partition_epoch)
+                event = IsrCommitted(change, stat.version)
+        except (BadVersion, NoNode) as mismatch:
+            event = IsrUnknown(change, str(mismatch))
+        except StoreError as failure:
+            event = IsrUnknown(change, str(failure))
+        partition.heard_from_store(event, self._host.now_ms())
+
+    def read(self, partition: Partition) -> None:
+        begin(self._read(partition))
+
+    async def _read(self, partition: Partition) -> None:
+        """However long it takes, unless the partition is gone."""
+        try:
+            node = await self._session.get(paths.partition_state_path(partition.name))
+        except NoNode:
+            return
+        except Unanswered:
+            if self._is_open:
+                self._host.call_later(READ_AGAIN_MS, lambda: self.read(partition))
+            return
+        state = decode_partition_state(partition.name, node.data)
+        read = PartitionStateRead(state.leader, state.leader_epoch, state.isr, node.stat.version)
+        partition.heard_from_store(read, self._host.now_ms())
+
+    # Notices.
+
+    def changed(self, partition: Partition) -> None:
+        self._notices.changed(partition.name, self._host.now_ms())
+
+    def _check_notices(self) -> None:
+        if not self._is_open:
+            return
+        due = self._notices.due(self._host.now_ms())
+        if due:
+            self._notices.told(due, self._host.now_ms())
+            begin(self._tell_controller(due))
+        self._host.call_later(CHECK_INTERVAL_MS, self._check_notices)
+
+    async def _tell_controller(self, due: tuple[TopicPartition, ...]) -> None:
+        try:
+            await self._session.create(paths.ISR_CHANGE_PREFIX, encode_partitions(due), sequential=True)
+        except StoreError as failure:
+            logger.warning("the controller was not told of ISR changes: %s", failure)
+            for partition in due:
+                self._notices.changed(partition, self._host.now_ms())

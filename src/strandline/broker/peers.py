@@ -1,0 +1,166 @@
+"""The other brokers, as this one speaks to them: the controller to all, followers to leaders.
+
+An answer is a value, or `PeerFailed`: the broker could not be reached, went away, or took too long. What it did with
+the request is not known then. Requests of one purpose to one broker go over one connection, in order; a purpose of
+its own has a long poll, which would hold up the others.
+
+A broker is a peer of its own too: what the controller tells itself goes straight to the handler, without a socket.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from enum import Enum
+from typing import Any, Protocol, TypeVar
+
+from strandline.broker.procedures import begin
+from strandline.client.connection import Connection
+from strandline.client.failures import ClientError
+from strandline.client.settings import Address, ClientSettings
+from strandline.metadata.answer import Answer, Unanswered
+from strandline.wire.layout import Message
+
+M = TypeVar("M", bound=Message)
+LocalHandler = Callable[[Message], Coroutine[Answer[Any], None, Message]]
+
+
+class PeerFailed(Unanswered):
+    """One plain sentence."""
+
+
+class Purpose(Enum):
+    CONTROL = "control"
+    FETCH = "fetch"
+
+
+class Peers(Protocol):
+    def ask(
+        self, broker_id: int, request: Message, response: type[M], *, version: int, purpose: Purpose, timeout_ms: int
+    ) -> Answer[M]: ...
+
+    def hang_up(self, broker_id: int, purpose: Purpose) -> None:
+        """Give up what is under way; the next request goes over a new connection."""
+        ...
+
+
+class SocketPeers:
+    def __init__(
+        self,
+        broker_id: int,
+        address_of: Callable[[int], Address | None],
+        local_handlers: dict[int, LocalHandler],
+        settings: ClientSettings,
+    ) -> None:
+        """`local_handlers` by API key, for requests to ourselves."""
+        self._broker_id = broker_id
+        self._address_of = address_of
+        self._local_handlers = local_handlers
+        self._settings = settings
+        self._loop = asyncio.get_running_loop()
+        self._connections: dict[tuple[int, Purpose], Connection] = {}
+        self._connecting: dict[tuple[int, Purpose], asyncio.Task[Connection]] = {}
+        self._asking: set[asyncio.Task[None]] = set()
+        self._own_requests = 0  # under way to ourselves
+
+    def ask(
+        self, broker_id: int, request: Message, response: type[M], *, version: int, purpose: Purpose, timeout_ms: int
+    ) -> Answer[M]:
+        answer: Answer[M] = Answer()
+        if broker_id == self._broker_id and request.api_key in self._local_handlers:
+            self._own_requests += 1
+            self._loop.call_soon(self._ask_ourselves, request, answer)
+            return answer
+        connection = self._connections.get((broker_id, purpose))
+        if connection is not None and connection.is_open:
+            self._send(connection, request, response, version, timeout_ms, answer)
+        else:
+            asking = self._connect_and_send((broker_id, purpose), request, response, version, timeout_ms, answer)
+            task = self._loop.create_task(asking)
+            self._asking.add(task)
+            task.add_done_callback(self._asking.discard)
+        return answer
+
+    @property
+    def is_asking_ourselves(self) -> bool:
+        return self._own_requests > 0
+
+    def hang_up(self, broker_id: int, purpose: Purpose) -> None:
+        connection = self._connections.pop((broker_id, purpose), None)
+        if connection is not None:
+            connection.close()
+
+    def close(self) -> None:
+        for connection in self._connections.values():
+            connection.close()
+        for task in (*self._asking, *self._connecting.values()):
+            task.cancel()
+
+    def _ask_ourselves(self, request: Message, answer: Answer[Any]) -> None:
+        async def run() -> None:
+            try:
+                response = await self._local_handlers[request.api_key](request)
+            except Exception as failure:
+                answer.deliver(PeerFailed(f"our own handler failed: {failure!r}"))
+                raise
+            finally:
+                self._own_requests -= 1
+            answer.deliver(response)
+
+        begin(run())
+
+    async def _connect_and_send(
+        self,
+        place: tuple[int, Purpose],
+        request: Message,
+        response: type[M],
+        version: int,
+        timeout_ms: int,
+        answer: Answer[M],
+    ) -> None:
+        try:
+            connection = await self._connected(place)
+        except (ClientError, asyncio.CancelledError) as failure:
+            answer.deliver(PeerFailed(str(failure) or "this broker stops"))
+            return
+        self._send(connection, request, response, version, timeout_ms, answer)
+
+    async def _connected(self, place: tuple[int, Purpose]) -> Connection:
+        connection = self._connections.get(place)
+        if connection is not None and connection.is_open:
+            return connection
+        if place not in self._connecting:
+            self._connecting[place] = self._loop.create_task(self._connect(place))
+        return await asyncio.shield(self._connecting[place])
+
+    async def _connect(self, place: tuple[int, Purpose]) -> Connection:
+        try:
+            address = self._address_of(place[0])
+            if address is None:
+                raise ClientError(f"nobody knows where broker {place[0]} is")
+            connection = await Connection.open(address, self._settings)
+            self._connections[place] = connection
+            return connection
+        finally:
+            del self._connecting[place]
+
+    def _send(
+        self,
+        connection: Connection,
+        request: Message,
+        response: type[M],
+        version: int,
+        timeout_ms: int,
+        answer: Answer[M],
+    ) -> None:
+        future = connection.send(request, response, version=version, timeout_ms=timeout_ms)
+        future.add_done_callback(lambda done: _deliver(done, answer))
+
+
+def _deliver(done: asyncio.Future[M], answer: Answer[M]) -> None:
+    if done.cancelled():
+        answer.deliver(PeerFailed("the request was given up"))
+    elif (failure := done.exception()) is not None:
+        answer.deliver(PeerFailed(str(failure)))
+    else:
+        answer.deliver(done.result())

@@ -1,0 +1,307 @@
+"""Fetches from one leader broker for all partitions that follow it (SPEC R2).
+
+One request is under way at a time, and what it is about each partition's follower says: where epochs ended, where the
+leader's log begins or ends, or records. Fetches are incremental (KIP-227): a partition is named when something about it
+has changed, so a thousand quiet ones cost nothing.
+
+A fetch is a long poll. A partition that begins to follow meanwhile must not wait for its end, or the first record of
+every new topic would take half a second to commit: after a moment, in which others may come too, the connection is
+given up and a new one asks for all.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+from typing import TypeVar
+
+from strandline.broker.fetcher_settings import FetcherSettings
+from strandline.broker.host import Host, Timer
+from strandline.broker.partition import Partition
+from strandline.broker.peers import Peers, Purpose
+from strandline.metadata.answer import Answer
+from strandline.model.failures import CorruptData, ErrorCode, StorageFailed
+from strandline.model.settings import INT_MAX
+from strandline.replication.effects import ReplicaEffect
+from strandline.replication.log_view import EpochEnd
+from strandline.replication.requests import AskEpochEnd, AskOffset, Fetch, FetchAnswer, FollowerRequest
+from strandline.wire.layout import Message
+from strandline.wire.messages.fetch import (
+    FetchPartition,
+    FetchRequest,
+    FetchResponse,
+    FetchTopic,
+    ForgottenTopic,
+    PartitionData,
+    ReplicaState,
+)
+from strandline.wire.messages.list_offsets import (
+    ListOffsetsPartition,
+    ListOffsetsRequest,
+    ListOffsetsResponse,
+    ListOffsetsTopic,
+)
+from strandline.wire.messages.offset_for_leader_epoch import (
+    OffsetForLeaderEpochRequest,
+    OffsetForLeaderEpochResponse,
+    OffsetForLeaderPartition,
+    OffsetForLeaderTopic,
+)
+
+logger = logging.getLogger(__name__)
+
+FETCH_VERSION = 17
+LIST_OFFSETS_VERSION = 7
+OFFSET_FOR_LEADER_EPOCH_VERSION = 4
+EARLIEST, LATEST = -2, -1
+INTERRUPT_AFTER_MS = 20
+NO_SESSION, FIRST_EPOCH = 0, 0
+Key = tuple[bytes, int]
+M = TypeVar("M", bound=Message)
+
+
+class ReplicaFetcher:
+    def __init__(
+        self,
+        leader_id: int,
+        broker_id: int,
+        broker_epoch: Callable[[], int],
+        peers: Peers,
+        settings: FetcherSettings,
+        host: Host,
+    ) -> None:
+        self._leader_id = leader_id
+        self._broker_id = broker_id
+        self._broker_epoch = broker_epoch
+        self._peers = peers
+        self._settings = settings
+        self._host = host
+        self._partitions: dict[Key, Partition] = {}
+        self._asked: dict[Key, Fetch] = {}  # what the session at the leader has
+        self._session_id, self._session_epoch = NO_SESSION, FIRST_EPOCH
+        self._is_asking = False
+        self._timer: Timer | None = None
+        self._interrupt: Timer | None = None
+        self._was_interrupted = False
+
+    def __len__(self) -> int:
+        return len(self._partitions)
+
+    def follow(self, partition: Partition) -> None:
+        self._partitions[partition.topic_id, partition.name.partition] = partition
+        if not self._is_asking:
+            self._soon()
+        elif self._interrupt is None:
+            self._interrupt = self._host.call_later(INTERRUPT_AFTER_MS, self._hang_up)
+
+    def unfollow(self, partition: Partition) -> None:
+        self._partitions.pop((partition.topic_id, partition.name.partition), None)
+
+    def close(self) -> None:
+        self._partitions.clear()
+        self._cancel_timers()
+        self._peers.hang_up(self._leader_id, Purpose.FETCH)
+
+    def _cancel_timers(self) -> None:
+        for timer in (self._timer, self._interrupt):
+            if timer is not None:
+                timer.cancel()
+        self._timer = self._interrupt = None
+
+    def _hang_up(self) -> None:
+        self._interrupt, self._was_interrupted = None, True
+        self._peers.hang_up(self._leader_id, Purpose.FETCH)
+
+    # Asking.
+
+    def _soon(self, delay_ms: float = 0) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer = self._host.call_later(delay_ms, self._ask)
+
+    def _ask(self) -> None:
+        self._timer = None
+        if self._is_asking or not self._partitions:
+            return
+        now_ms = self._host.now_ms()
+        epochs: list[tuple[Partition, AskEpochEnd]] = []
+        offsets: list[tuple[Partition, AskOffset]] = []
+        fetches: dict[Key, Fetch] = {}
+        for key, partition in self._partitions.items():
+            request = self._request_of(partition, now_ms)
+            match request:
+                case AskEpochEnd():
+                    epochs.append((partition, request))
+                case AskOffset():
+                    offsets.append((partition, request))
+                case Fetch():
+                    fetches[key] = request
+        if epochs:
+            self._ask_epoch_ends(epochs)
+        elif offsets:
+            self._ask_offsets(offsets)
+        elif fetches:
+            self._fetch(fetches)
+        else:
+            self._soon(self._settings.replica_fetch_backoff_ms)
+
+    def _request_of(self, partition: Partition, now_ms: int) -> FollowerRequest | None:
+        follower = partition.follower
+        return None if follower is None or follower.leader != self._leader_id else follower.request(now_ms)
+
+    def _ask_epoch_ends(self, asked: list[tuple[Partition, AskEpochEnd]]) -> None:
+        topics = [
+            OffsetForLeaderTopic(
+                partition.name.topic,
+                [OffsetForLeaderPartition(partition.name.partition, request.leader_epoch, request.epoch)],
+            )
+            for partition, request in asked
+        ]
+        request = OffsetForLeaderEpochRequest(self._broker_id, topics)
+        self._send(request, OffsetForLeaderEpochResponse, OFFSET_FOR_LEADER_EPOCH_VERSION).then(
+            lambda answer: self._heard(answer, lambda response: self._epoch_ends_answered(asked, response))
+        )
+
+    def _epoch_ends_answered(
+        self, asked: list[tuple[Partition, AskEpochEnd]], response: OffsetForLeaderEpochResponse
+    ) -> None:
+        now_ms = self._host.now_ms()
+        found = {(topic.topic, end.partition): end for topic in response.topics for end in topic.partitions}
+        for partition, request in asked:
+            end = found.get(partition.name)
+            follower = partition.follower
+            if end is not None and follower is not None:
+                error_code = ErrorCode(end.error_code)
+                epoch_end = EpochEnd(end.leader_epoch, end.end_offset)
+                self._carry_out(partition, follower.epoch_end_answered(request, error_code, epoch_end, now_ms))
+
+    def _ask_offsets(self, asked: list[tuple[Partition, AskOffset]]) -> None:
+        topics = [
+            ListOffsetsTopic(
+                partition.name.topic,
+                [
+                    ListOffsetsPartition(
+                        partition.name.partition, request.leader_epoch, EARLIEST if request.earliest else LATEST
+                    )
+                ],
+            )
+            for partition, request in asked
+        ]
+        self._send(ListOffsetsRequest(self._broker_id, 0, topics), ListOffsetsResponse, LIST_OFFSETS_VERSION).then(
+            lambda answer: self._heard(answer, lambda response: self._offsets_answered(asked, response))
+        )
+
+    def _offsets_answered(self, asked: list[tuple[Partition, AskOffset]], response: ListOffsetsResponse) -> None:
+        now_ms = self._host.now_ms()
+        found = {(topic.name, each.partition_index): each for topic in response.topics for each in topic.partitions}
+        for partition, request in asked:
+            each, follower = found.get(partition.name), partition.follower
+            if each is not None and follower is not None:
+                error_code = ErrorCode(each.error_code)
+                self._carry_out(partition, follower.offset_answered(request, error_code, each.offset, now_ms))
+
+    # Fetching.
+
+    def _fetch(self, fetches: dict[Key, Fetch]) -> None:
+        settings = self._settings
+        request = FetchRequest(
+            replica_state=ReplicaState(self._broker_id, self._broker_epoch()),
+            max_wait_ms=settings.replica_fetch_wait_max_ms,
+            min_bytes=settings.replica_fetch_min_bytes,
+            max_bytes=settings.replica_fetch_response_max_bytes,
+            session_id=self._session_id,
+            session_epoch=self._session_epoch,
+            topics=self._named(fetches),
+            forgotten_topics_data=[
+                ForgottenTopic(topic_id=key[0], partitions=[key[1]]) for key in self._asked.keys() - fetches.keys()
+            ],
+        )
+        self._asked = fetches
+        self._send(request, FetchResponse, FETCH_VERSION).then(lambda answer: self._heard(answer, self._fetched))
+
+    def _named(self, fetches: dict[Key, Fetch]) -> list[FetchTopic]:
+        """Those about which the session does not know yet, or all where there is none."""
+        topics: dict[bytes, FetchTopic] = {}
+        for (topic_id, index), fetch in fetches.items():
+            if self._session_epoch == FIRST_EPOCH or self._asked.get((topic_id, index)) != fetch:
+                topic = topics.setdefault(topic_id, FetchTopic(topic_id=topic_id))
+                topic.partitions.append(
+                    FetchPartition(
+                        index,
+                        fetch.leader_epoch,
+                        fetch.fetch_offset,
+                        fetch.last_fetched_epoch,
+                        fetch.log_start_offset,
+                        self._settings.replica_fetch_max_bytes,
+                    )
+                )
+        return list(topics.values())
+
+    def _fetched(self, response: FetchResponse) -> None:
+        if response.error_code:
+            self._forget_session()
+            return
+        self._session_id = response.session_id
+        self._session_epoch = self._session_epoch + 1 if response.session_id else FIRST_EPOCH
+        if self._session_epoch > INT_MAX:
+            self._session_epoch = 1
+        for topic in response.responses:
+            for data in topic.partitions:
+                self._fetched_partition((topic.topic_id, data.partition_index), data)
+
+    def _fetched_partition(self, key: Key, data: PartitionData) -> None:
+        partition, request = self._partitions.get(key), self._asked.get(key)
+        follower = None if partition is None else partition.follower
+        if partition is None or request is None or follower is None:
+            return
+        diverging = data.diverging_epoch
+        answer = FetchAnswer(
+            ErrorCode(data.error_code),
+            data.high_watermark,
+            data.log_start_offset,
+            EpochEnd(diverging.epoch, diverging.end_offset) if diverging.epoch >= 0 else None,
+        )
+        effects = follower.fetch_answered(request, answer, self._host.now_ms())
+        records = data.records if isinstance(data.records, bytes | memoryview) else b""
+        self._carry_out(partition, effects, records)
+
+    def _carry_out(
+        self, partition: Partition, effects: Sequence[ReplicaEffect], records: bytes | memoryview = b""
+    ) -> None:
+        now_ms = self._host.now_ms()
+        try:
+            partition.follow(effects, now_ms, records)
+        except CorruptData as damage:
+            logger.error("%s: what leader %d sent cannot be used: %s", partition.name, self._leader_id, damage)
+            if partition.follower is not None:
+                partition.follower.no_answer(now_ms)
+        except StorageFailed as failure:
+            logger.error("%s is not followed any more: %s", partition.name, failure)
+            self.unfollow(partition)
+
+    # Hearing.
+
+    def _send(self, request: Message, response: type[M], version: int) -> Answer[M]:
+        self._is_asking = True
+        timeout_ms = self._settings.replica_socket_timeout_ms
+        return self._peers.ask(
+            self._leader_id, request, response, version=version, purpose=Purpose.FETCH, timeout_ms=timeout_ms
+        )
+
+    def _heard(self, answer: Answer[M], handle: Callable[[M], None]) -> None:
+        self._is_asking = False
+        was_interrupted, self._was_interrupted = self._was_interrupted, False
+        if self._interrupt is not None:
+            self._interrupt.cancel()
+            self._interrupt = None
+        if answer.error is None:
+            handle(answer.value())
+            self._ask()
+            return
+        self._forget_session()
+        logger.debug("leader %d does not answer: %s", self._leader_id, answer.error)
+        self._soon(0 if was_interrupted else self._settings.replica_fetch_backoff_ms)
+
+    def _forget_session(self) -> None:
+        self._session_id, self._session_epoch = NO_SESSION, FIRST_EPOCH
+        self._asked = {}

@@ -1,0 +1,290 @@
+"""The replicas of this broker, and what becomes of them by the controller's word (SPEC R1, R4, R7).
+
+    LeaderAndIsr     lead these partitions, follow those; logs that are missing are created first
+    StopReplica      stop, and perhaps delete
+
+Requests of an older controller, and those meant for an earlier life of this broker, are refused (`ControllerFence`).
+What replication wants of others is done here: proposals go to the store, followers to their leader's fetcher,
+leadership to the coordinators.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from uuid import UUID
+
+from strandline.broker.configuration import Configuration
+from strandline.broker.controller_fence import ControllerFence
+from strandline.broker.current_session import CurrentSession
+from strandline.broker.host import Host
+from strandline.broker.isr_changes import IsrChanges
+from strandline.broker.journal import JournalQueue
+from strandline.broker.partition import LeadershipListener, Partition
+from strandline.broker.partitions import Partitions
+from strandline.broker.procedures import each_of, in_thread, in_turns
+from strandline.broker.replica_fetchers import ReplicaFetchers
+from strandline.log.creation import LogCreation, NewPartition
+from strandline.log.log_directories import LogDirectories
+from strandline.model.failures import ErrorCode, StorageFailed
+from strandline.model.partitions import TopicPartition
+from strandline.replication.effects import (
+    AlterIsr,
+    AssignEpoch,
+    FollowLeader,
+    IsrChanged,
+    LeadershipLost,
+    ReadPartitionState,
+    ReplicaEffect,
+    TruncateFullyAndStartAt,
+    TruncateTo,
+)
+from strandline.replication.events import LeaderAndIsr
+from strandline.replication.settings import ReplicationSettings
+from strandline.wire.messages.leader_and_isr import (
+    LeaderAndIsrPartitionError,
+    LeaderAndIsrPartitionState,
+    LeaderAndIsrRequest,
+    LeaderAndIsrResponse,
+    LeaderAndIsrTopicError,
+    LeaderAndIsrTopicState,
+)
+from strandline.wire.messages.stop_replica import (
+    StopReplicaPartitionError,
+    StopReplicaPartitionState,
+    StopReplicaRequest,
+    StopReplicaResponse,
+)
+
+logger = logging.getLogger(__name__)
+
+FULL = 2  # a LeaderAndIsr that names every replica the broker should have
+UNKNOWN_EPOCH, DELETED_EPOCH = -1, -2
+
+
+class Replicas:
+    """The owner of all partitions of a broker."""
+
+    def __init__(
+        self,
+        broker_id: int,
+        partitions: Partitions,
+        directories: LogDirectories,
+        configuration: Configuration,
+        live_brokers: Mapping[int, int],
+        fence: ControllerFence,
+        isr_changes: IsrChanges,
+        fetchers: ReplicaFetchers,
+        leadership: LeadershipListener,
+        session: CurrentSession,
+        journal: JournalQueue,
+        host: Host,
+    ) -> None:
+        self._journal = journal
+        self._session = session
+        self._broker_id = broker_id
+        self._partitions = partitions
+        self._directories = directories
+        self._configuration = configuration
+        self._live_brokers = live_brokers
+        self._fence = fence
+        self._isr_changes = isr_changes
+        self._fetchers = fetchers
+        self._leadership = leadership
+        self._host = host
+        self._high_watermarks = directories.read_high_watermarks()
+
+    # The controller's word.
+
+    async def apply_leader_and_isr(self, request: LeaderAndIsrRequest) -> LeaderAndIsrResponse:
+        refused = self._fence.check(request.controller_id, request.controller_epoch, request.broker_epoch)
+        if refused is not ErrorCode.NONE:
+            return LeaderAndIsrResponse(refused)
+        await self._create_missing(request.topic_states)
+        if request.type == FULL:
+            self._stop_strays(request.topic_states)
+        return LeaderAndIsrResponse(topics=await in_turns(self._host, request.topic_states, self._decide_topic))
+
+    def _decide_topic(self, topic: LeaderAndIsrTopicState) -> LeaderAndIsrTopicError:
+        errors = [
+            LeaderAndIsrPartitionError(partition_index=state.partition_index, error_code=self._decide(topic, state))
+            for state in topic.partition_states
+        ]
+        return LeaderAndIsrTopicError(topic.topic_id, errors)
+
+    def _decide(self, topic: LeaderAndIsrTopicState, state: LeaderAndIsrPartitionState) -> ErrorCode:
+        partition = self._partitions.find(TopicPartition(topic.topic_name, state.partition_index))
+        if partition is None:
+            return ErrorCode.KAFKA_STORAGE_ERROR
+        if partition.topic_id != topic.topic_id:
+            return ErrorCode.INCONSISTENT_TOPIC_ID
+        decision = LeaderAndIsr(
+            state.leader, state.leader_epoch, tuple(state.isr), tuple(state.replicas), state.partition_epoch
+        )
+        if decision.leader_epoch < partition.leader_epoch:
+            return ErrorCode.STALE_CONTROLLER_EPOCH
+        try:
+            partition.decide(decision, self._host.now_ms())
+        except StorageFailed:
+            return ErrorCode.KAFKA_STORAGE_ERROR
+        return ErrorCode.NONE
+
+    async def _create_missing(self, topics: Sequence[LeaderAndIsrTopicState]) -> None:
+        """Logs for the replicas that have none, in threads; then every replica has its partition."""
+        names = {
+            TopicPartition(topic.topic_name, state.partition_index): (topic, state)
+            for topic in topics
+            for state in topic.partition_states
+        }
+        await each_of(
+            self._configuration.load_topic(self._session, topic.topic_name)
+            for topic in topics
+            if topic.topic_name not in self._configuration.topics
+        )
+        for name, (topic, _) in names.items():
+            self._claim(name, UUID(bytes=topic.topic_id))
+        wanted = [
+            NewPartition(name, UUID(bytes=topic.topic_id))
+            for name, (topic, state) in names.items()
+            if self._directories.log_of(name) is None and (state.is_new or not self._directories.may_be_offline(name))
+        ]
+        if wanted:
+            await self._create(wanted)
+        await in_turns(self._host, names.items(), lambda item: self._make_sure_of(item[0], item[1][0].topic_id))
+
+    def _claim(self, name: TopicPartition, topic_id: UUID) -> None:
+        """A folder that is there is ours, unless it is of another topic that once had this name."""
+        directory = self._directories.directory_of(name)
+        if directory is None or self._partitions.find(name) is not None:
+            return
+        with suppress(StorageFailed):  # its directory has told, and goes offline with all that it has
+            if not directory.claim(name, topic_id):
+                directory.set_aside(name, token=self._host.unique_id().hex)
+                logger.warning("the folder of %s was of another topic with this name, and is set aside", name)
+
+    async def _create(self, wanted: Sequence[NewPartition]) -> None:
+        async def run(creation: LogCreation) -> None:
+            await in_thread(self._host, creation.run)
+            with suppress(StorageFailed):
+                self._directories.end_create(creation)
+
+        try:
+            creations = self._directories.begin_create(wanted, now_ms=self._host.now_ms())
+        except StorageFailed as failure:
+            logger.error("no place for new replicas: %s", failure)
+            return
+        await each_of(run(creation) for creation in creations)
+
+    def _make_sure_of(self, name: TopicPartition, topic_id: bytes) -> None:
+        """That there is a partition, if there is a log."""
+        log = self._directories.log_of(name)
+        if log is None or self._partitions.find(name) is not None:
+            return
+        log.change_settings(self._configuration.log_settings(name.topic))
+        partition = Partition(
+            name,
+            topic_id,
+            log,
+            self._broker_id,
+            owner=self,
+            live_brokers=self._live_brokers,
+            settings=self._settings_of(name.topic),
+            high_watermark=self._high_watermarks.pop(name, 0),
+        )
+        self._partitions.add(partition)
+
+    def _settings_of(self, topic: str) -> ReplicationSettings:
+        return self._configuration.of_topic(ReplicationSettings, topic)
+
+    def _stop_strays(self, topics: Sequence[LeaderAndIsrTopicState]) -> None:
+        """A full request names all: replicas that it does not name were moved or deleted while we were away."""
+        named = {
+            TopicPartition(topic.topic_name, state.partition_index)
+            for topic in topics
+            for state in topic.partition_states
+        }
+        for partition in self._partitions:
+            if partition.name not in named:
+                self._stop(partition, delete=False)
+        for directory in self._directories.online():
+            for name in [name for name in directory.logs if name not in named]:
+                directory.set_aside(name, token=self._host.unique_id().hex)
+                logger.warning("%s in %s is no replica of ours: set aside", name, directory.path)
+
+    async def stop_replicas(self, request: StopReplicaRequest) -> StopReplicaResponse:
+        refused = self._fence.check(request.controller_id, request.controller_epoch, request.broker_epoch)
+        if refused is not ErrorCode.NONE:
+            return StopReplicaResponse(refused)
+        return StopReplicaResponse(
+            partition_errors=[
+                StopReplicaPartitionError(
+                    topic.topic_name, state.partition_index, self._stop_replica(topic.topic_name, state)
+                )
+                for topic in request.topic_states
+                for state in topic.partition_states
+            ]
+        )
+
+    def _stop_replica(self, topic: str, state: StopReplicaPartitionState) -> ErrorCode:
+        name = TopicPartition(topic, state.partition_index)
+        partition = self._partitions.find(name)
+        try:
+            if partition is not None:
+                if 0 <= state.leader_epoch < partition.leader_epoch:
+                    return ErrorCode.FENCED_LEADER_EPOCH
+                self._stop(partition, delete=state.delete_partition)
+            elif state.delete_partition:
+                self._delete_log(name)
+        except StorageFailed:
+            return ErrorCode.KAFKA_STORAGE_ERROR
+        return ErrorCode.NONE
+
+    def _stop(self, partition: Partition, *, delete: bool) -> None:
+        self._fetchers.unfollow(partition)
+        partition.stop()
+        self._partitions.remove(partition)
+        if delete:
+            self._delete_log(partition.name)
+
+    def _delete_log(self, name: TopicPartition) -> None:
+        directory = self._directories.directory_of(name)
+        if directory is not None:
+            directory.remove(name, token=self._host.unique_id().hex, now_ms=self._host.now_ms())
+
+    # What replication wants of others.
+
+    def carry_out(self, partition: Partition, effects: tuple[ReplicaEffect, ...]) -> None:
+        for effect in effects:
+            match effect:
+                case AlterIsr():
+                    self._isr_changes.propose(partition, effect)
+                case ReadPartitionState():
+                    self._isr_changes.read(partition)
+                case IsrChanged():
+                    logger.info("%s: %s", partition.name, effect)
+                    self._isr_changes.changed(partition)
+                    self._journal.tell_of(partition.name, effect)
+                case AssignEpoch(_, start_offset):
+                    if start_offset > 0:  # else it is the first, of which the controller tells
+                        self._journal.tell_of(partition.name, effect)
+                    self._fetchers.unfollow(partition)
+                    self._leadership.became_leader(partition)
+                case LeadershipLost():
+                    self._leadership.resigned(partition)
+                case FollowLeader(leader_id):
+                    self._fetchers.follow(partition, leader_id)
+                case TruncateTo() | TruncateFullyAndStartAt():
+                    logger.info("%s: %s", partition.name, effect)
+                    self._journal.tell_of(partition.name, effect)
+
+    def check_followers(self) -> None:
+        """Every half of `replica.lag.time.max.ms`."""
+        now_ms = self._host.now_ms()
+        for partition in self._partitions:
+            partition.check_followers(now_ms)
+
+    def settings_changed(self) -> None:
+        now_ms = self._host.now_ms()
+        for partition in self._partitions:
+            partition.settings_changed(self._settings_of(partition.name.topic), now_ms)

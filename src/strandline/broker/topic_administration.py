@@ -1,0 +1,296 @@
+"""Topics come, grow and go: what handlers ask for becomes a request to the controller (SPEC T1 to T5).
+
+Only the broker that is controller can answer; another says NOT_CONTROLLER, and clients go to the one that Metadata
+names. Topics that are created by being asked for, and the internal ones, do not wait for a client to find out: their
+creation is passed on to the controller.
+
+A topic is there for a client once this broker knows it and every partition has a leader.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from uuid import UUID
+
+from strandline.broker.broker_settings import BrokerSettings
+from strandline.broker.cluster_image import CONSUMER_OFFSETS, JOURNAL, ClusterImage
+from strandline.broker.configuration import Configuration
+from strandline.broker.controller_loop import ControllerLoop
+from strandline.broker.controller_office import NotController
+from strandline.broker.host import Host
+from strandline.broker.journal_settings import JournalSettings
+from strandline.broker.peers import PeerFailed, Peers, Purpose
+from strandline.broker.procedures import all_of
+from strandline.broker.topic_turns import TopicTurns
+from strandline.broker.waiting_for_topics import WaitingForTopics
+from strandline.controller.replies import Reply, TopicReply
+from strandline.controller.requests import AddPartitionsRequest, CreateTopicRequest, DeleteTopicRequest, Request
+from strandline.groups.settings import OffsetsTopicSettings
+from strandline.log.log_directory import KRAFT_METADATA_TOPIC
+from strandline.model.failures import ErrorCode, Refused
+from strandline.model.partitions import check_topic_name
+from strandline.wire.messages.create_topics import (
+    CreatableTopic,
+    CreatableTopicConfig,
+    CreateTopicsRequest,
+    CreateTopicsResponse,
+)
+
+CREATE_TOPICS_VERSION = 7
+FORWARD_TIMEOUT_MS = 30_000
+TOPIC_TIMEOUT_MS = 30_000
+
+
+@dataclass(frozen=True, slots=True)
+class NewTopic:
+    """Its settings have been checked."""
+
+    name: str
+    partition_count: int
+    properties: Mapping[str, str] = field(default_factory=dict)
+    replication_factor: int = 1
+    placement: Mapping[int, tuple[int, ...]] | None = None
+
+
+def metric_name(topic: str) -> str:
+    """Metrics do not tell '.' and '_' apart, so there are no two topics that only these do."""
+    return topic.replace(".", "_")
+
+
+class TopicAdministration:
+    def __init__(
+        self,
+        loop: ControllerLoop,
+        peers: Peers,
+        image: ClusterImage,
+        configuration: Configuration,
+        host: Host,
+    ) -> None:
+        self._loop = loop
+        self._peers = peers
+        self._image = image
+        self._configuration = configuration
+        self._host = host
+        self._waiting = WaitingForTopics(image, host)
+        self._turns = TopicTurns()
+
+    @property
+    def settings(self) -> BrokerSettings:
+        """As they are now."""
+        return self._configuration.of_broker(BrokerSettings)
+
+    @property
+    def creates_topics_by_default(self) -> bool:
+        return self.settings.auto_create_topics_enable
+
+    @property
+    def topics_by_default_max(self) -> int:
+        """How many of them at a time."""
+        return max(1, self.settings.max_partitions_per_request // self.settings.num_partitions)
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether nobody waits here for a topic to come, to grow or to go."""
+        return self._turns.is_idle and self._waiting.is_idle
+
+    # Creating.
+
+    async def create_topics(self, wanted: Sequence[NewTopic]) -> dict[str, UUID | Exception]:
+        """Many at a time; for each its id once it can be used, or why not."""
+        outcomes: dict[str, UUID | Exception] = {}
+        accepted: list[NewTopic] = []
+        similar_names = self._similar_names()
+        for topic in wanted:
+            try:
+                self._check_name(topic.name, similar_names)
+            except Refused as refused:
+                outcomes[topic.name] = refused
+            else:
+                # The name is taken until the topic is there: of two that ask at a time, one is told that it exists.
+                self._turns.take(topic.name)
+                similar_names[metric_name(topic.name)] = topic.name
+                accepted.append(topic)
+        try:
+            created = await all_of(self._create(topic) for topic in accepted)
+            outcomes |= {topic.name: outcome for topic, outcome in zip(accepted, created, strict=True)}
+        finally:
+            self._turns.give_back(topic.name for topic in accepted)
+        return outcomes
+
+    async def _create(self, topic: NewTopic) -> UUID:
+        topic_id = self._host.unique_id()
+        brokers = max(1, len(self._image.brokers))
+        reply = await self._ask(
+            lambda number: CreateTopicRequest(
+                request=number,
+                topic=topic.name,
+                topic_id=topic_id,
+                partition_count=topic.partition_count,
+                replication_factor=topic.replication_factor,
+                placement=topic.placement,
+                start_index=self._host.random_below(brokers),
+                shift=self._host.random_below(brokers),
+                properties=topic.properties,
+            )
+        )
+        _check(reply)
+        await self._waiting.until_there(topic.name, topic.partition_count, TOPIC_TIMEOUT_MS)
+        return topic_id
+
+    async def create_topics_by_default(self, topics: Iterable[str]) -> dict[str, Exception]:
+        """As a client's question for its metadata creates them, or an internal topic's first use. What failed.
+
+        Many may ask for one at once: they wait for the first of them.
+        """
+        names = list(topics)
+        for topic in names:
+            await self._turns.wait_for(topic)
+        missing, failed = [], {}
+        for topic in names:
+            if topic not in self._image.topics:
+                try:
+                    missing.append(self._by_default(topic))
+                except Refused as refused:
+                    failed[topic] = refused
+        if self._loop.controller is not None:
+            outcomes = await self.create_topics(missing)
+        else:
+            outcomes = await self._create_elsewhere(missing)
+        return failed | {topic: each for topic, each in outcomes.items() if isinstance(each, Exception)}
+
+    async def create_topic_by_default(self, topic: str) -> None:
+        for failure in (await self.create_topics_by_default([topic])).values():
+            raise failure
+
+    def _by_default(self, topic: str) -> NewTopic:
+        if topic == JOURNAL:
+            return self._journal()
+        if topic != CONSUMER_OFFSETS:
+            factor = self.settings.default_replication_factor
+            self._image.check_replication_factor(factor)
+            return NewTopic(topic, self.settings.num_partitions, replication_factor=factor)
+        settings = self._configuration.of_broker(OffsetsTopicSettings)
+        self._image.check_replication_factor(settings.offsets_topic_replication_factor)
+        properties = {
+            "cleanup.policy": "compact",
+            "compression.type": "producer",
+            "segment.bytes": str(settings.offsets_topic_segment_bytes),
+        }
+        return NewTopic(
+            topic, settings.offsets_topic_num_partitions, properties, settings.offsets_topic_replication_factor
+        )
+
+    def _journal(self) -> NewTopic:
+        settings = self._configuration.of_broker(JournalSettings)
+        factor = min(settings.journal_replication_factor, len(self._image.brokers))
+        return NewTopic(JOURNAL, 1, {"retention.ms": str(settings.journal_retention_ms)}, factor)
+
+    async def _create_elsewhere(self, topics: Sequence[NewTopic]) -> dict[str, UUID | Exception]:
+        """The controller creates them for us."""
+        request = CreateTopicsRequest(
+            [
+                CreatableTopic(
+                    topic.name,
+                    topic.partition_count,
+                    topic.replication_factor,
+                    configs=[CreatableTopicConfig(name, value) for name, value in topic.properties.items()],
+                )
+                for topic in topics
+            ],
+            FORWARD_TIMEOUT_MS,
+        )
+        unavailable = Refused(ErrorCode.LEADER_NOT_AVAILABLE, "the controller does not answer: try again")
+        try:
+            response = await self._peers.ask(
+                self._image.controller_id,
+                request,
+                CreateTopicsResponse,
+                version=CREATE_TOPICS_VERSION,
+                purpose=Purpose.CONTROL,
+                timeout_ms=FORWARD_TIMEOUT_MS,
+            )
+        except PeerFailed:
+            return {topic.name: unavailable for topic in topics}
+        outcomes: dict[str, UUID | Exception] = {}
+        for result in response.topics:
+            if result.error_code not in (ErrorCode.NONE, ErrorCode.TOPIC_ALREADY_EXISTS):
+                outcomes[result.name] = Refused(ErrorCode(result.error_code), result.error_message or "")
+            else:
+                await self._waiting.until_there(result.name, 1, TOPIC_TIMEOUT_MS)
+        return outcomes
+
+    def refused_names(self, topics: Iterable[str]) -> dict[str, Refused]:
+        """Those that could not be given to a topic now."""
+        refused = {}
+        similar_names = self._similar_names()
+        for topic in topics:
+            try:
+                self._check_name(topic, similar_names)
+            except Refused as why:
+                refused[topic] = why
+        return refused
+
+    def _similar_names(self) -> dict[str, str]:
+        """Every topic by the name that metrics give it."""
+        return {metric_name(name): name for name in (*self._image.topics, *self._turns.names())}
+
+    def _check_name(self, topic: str, similar_names: Mapping[str, str]) -> None:
+        check_topic_name(topic)
+        if topic == KRAFT_METADATA_TOPIC:
+            raise Refused(ErrorCode.INVALID_TOPIC_EXCEPTION, f"{topic} is a name that Kafka keeps for itself.")
+        if topic in self._turns:
+            raise Refused(ErrorCode.TOPIC_ALREADY_EXISTS, f"Topic {topic!r} is just being created or deleted.")
+        if topic in self._image.topics:
+            raise Refused(ErrorCode.TOPIC_ALREADY_EXISTS, f"Topic {topic!r} already exists.")
+        similar = similar_names.get(metric_name(topic))
+        if similar is not None:
+            raise Refused(
+                ErrorCode.INVALID_TOPIC_EXCEPTION,
+                f"Topic {topic!r} collides with existing topic {similar!r}: metrics do not tell '.' and '_' apart.",
+            )
+
+    # Growing and going.
+
+    async def add_partitions(self, partition_counts: Mapping[str, int]) -> dict[str, Exception | None]:
+        """To this many in all; what failed."""
+        await self._turns.wait_and_take(partition_counts)
+        try:
+            outcomes = await all_of(self._grow(topic, count) for topic, count in partition_counts.items())
+            return dict(zip(partition_counts, outcomes, strict=True))
+        finally:
+            self._turns.give_back(partition_counts)
+
+    async def _grow(self, topic: str, partition_count: int) -> None:
+        _check(
+            await self._ask(
+                lambda number: AddPartitionsRequest(request=number, topic=topic, partition_count=partition_count)
+            )
+        )
+        await self._waiting.until_there(topic, partition_count, TOPIC_TIMEOUT_MS)
+
+    async def delete_topics(self, topics: Iterable[str]) -> dict[str, Exception | None]:
+        names = list(topics)
+        await self._turns.wait_and_take(names)
+        try:
+            outcomes = await all_of(self._delete(topic) for topic in names)
+            return dict(zip(names, outcomes, strict=True))
+        finally:
+            self._turns.give_back(names)
+
+    async def _delete(self, topic: str) -> None:
+        _check(await self._ask(lambda number: DeleteTopicRequest(request=number, topic=topic)))
+        await self._waiting.until_gone(topic, TOPIC_TIMEOUT_MS)
+        await self._waiting.until(lambda: not self._loop.knows(topic), TOPIC_TIMEOUT_MS)  # its name is free again
+
+    async def _ask(self, make_request: Callable[[int], Request]) -> Reply:
+        try:
+            return await self._loop.ask(make_request)
+        except NotController as elsewhere:
+            raise Refused(ErrorCode.NOT_CONTROLLER, str(elsewhere)) from None
+
+
+def _check(reply: Reply) -> None:
+    assert isinstance(reply, TopicReply)
+    if reply.error_code is not ErrorCode.NONE:
+        raise Refused(reply.error_code, reply.message)

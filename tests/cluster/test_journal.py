@@ -1,0 +1,63 @@
+"""The journal of a real cluster: what happened is told, with the numbers that decided it (SPEC R6)."""
+
+from __future__ import annotations
+
+import json
+import time
+from typing import Any
+
+from click.testing import CliRunner
+from tests.cluster.test_broker_processes import (
+    WAIT_S,
+    Acknowledged,
+    Brokers,
+    brokers,  # noqa: F401
+    create_topic,
+    wait_until,
+)
+
+from strandline.cli.main import cli
+
+
+def told(bootstrap: str, *options: str) -> list[dict[str, Any]]:
+    outcome = CliRunner().invoke(cli, ["cluster", "events", "-b", bootstrap, "--format", "json", *options])
+    assert outcome.exit_code == 0, outcome.output
+    return [json.loads(line) for line in outcome.output.splitlines()]
+
+
+def wait_for(bootstrap: str, *options: str, after: int = 0) -> list[dict[str, Any]]:
+    deadline = time.monotonic() + WAIT_S
+    while len(found := told(bootstrap, *options)) <= after:
+        assert time.monotonic() < deadline, "nothing was told"
+        time.sleep(0.1)
+    return found[after:]
+
+
+def test_a_lost_leader_is_told_with_its_election_and_the_isr(brokers: Brokers) -> None:  # noqa: F811
+    admin = brokers.admin()
+    create_topic(admin)
+    load = Acknowledged(brokers.bootstrap)
+    load.send(range(100))
+    load.flush()
+    leader, isr = brokers.leader_and_isr(admin)
+    elections = len(wait_for(brokers.bootstrap, "-t", "orders-0", "-k", "leadership"))
+    brokers.by_id[leader].kill()
+    bootstrap = ",".join(each.bootstrap for broker_id, each in brokers.by_id.items() if broker_id != leader)
+
+    election = wait_for(bootstrap, "-t", "orders-0", "-k", "leadership", after=elections)[0]
+    others = [broker_id for broker_id in isr if broker_id != leader]
+    assert election["occasion"] == "offline election"
+    assert election["before"] == {"leader": leader, "leader_epoch": 0, "isr": election["before"]["isr"]}
+    assert election["after"]["leader"] in others
+    assert (election["after"]["leader_epoch"], sorted(election["after"]["isr"])) == (1, others)
+    assert f"elected {election['after']['leader']} from ISR" in election["says"]
+    began = wait_for(bootstrap, "-t", "orders", "-k", "epoch")[0]
+    assert (began["broker"], began["leader_epoch"], began["start_offset"]) == (election["after"]["leader"], 1, 100)
+    gone = wait_for(bootstrap, "-k", "broker")
+    assert [each["about_broker"] for each in gone if "lost" in each["says"] or "gone" in each["says"]] == [leader]
+
+    brokers.by_id[leader].start()
+    wait_until(lambda: brokers.leader_and_isr(admin)[1] == [1, 2, 3])
+    growth = wait_for(bootstrap, "-t", "orders", "-k", "isr")[-1]
+    assert (growth["before"], growth["after"]) == (election["after"]["isr"], [*election["after"]["isr"], leader])
+    assert f"{leader} ends at 100, high watermark 100" in growth["cause"]
