@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from strandline.spark.batch_reader import BatchReader
     from strandline.spark.sink_options import SinkOptions
     from strandline.spark.stream_reader import StreamReader
+    from strandline.spark.transactional_writers import TransactionalBatchWriter, TransactionalStreamWriter
     from strandline.spark.writers import BatchWriter, StreamWriter
 
 NAME = "strandline"
@@ -57,7 +58,8 @@ class StrandlineDataSource(DataSource):
                 )
             return options
 
-    def writer(self, schema: StructType, overwrite: bool) -> BatchWriter:
+    def writer(self, schema: StructType, overwrite: bool) -> BatchWriter | TransactionalBatchWriter:
+        from strandline.spark.transactional_writers import TransactionalBatchWriter
         from strandline.spark.writers import BatchWriter
 
         with in_one_sentence():
@@ -65,13 +67,16 @@ class StrandlineDataSource(DataSource):
                 raise BadOption(
                     'Save mode Overwrite not allowed for Kafka: a topic is only ever appended to. Use .mode("append")'
                 )
-        return BatchWriter(self._sink_options(schema))
+        options = self._sink_options(schema)
+        return TransactionalBatchWriter(options) if options.is_exactly_once else BatchWriter(options)
 
-    def streamWriter(self, schema: StructType, overwrite: bool) -> StreamWriter:  # noqa: ARG002
+    def streamWriter(self, schema: StructType, overwrite: bool) -> StreamWriter | TransactionalStreamWriter:  # noqa: ARG002
         """Every output mode appends: what a query changes comes as a new record."""
+        from strandline.spark.transactional_writers import TransactionalStreamWriter
         from strandline.spark.writers import StreamWriter
 
-        return StreamWriter(self._sink_options(schema))
+        options = self._sink_options(schema)
+        return TransactionalStreamWriter(options) if options.is_exactly_once else StreamWriter(options)
 
     def _sink_options(self, schema: StructType) -> SinkOptions:
         from strandline.spark.sink_columns import check_columns

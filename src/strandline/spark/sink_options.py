@@ -22,6 +22,8 @@ AT_LEAST_ONCE = "at-least-once"
 EXACTLY_ONCE = "exactly-once"
 # Tasks have much to send, and all of it at once.
 DEFAULTS = {"batch.size": str(128 * 1024), "linger.ms": "0", "client.id": "strandline-spark"}
+# As long as brokers allow (transaction.max.timeout.ms): a transaction is open until the slowest task is done.
+TRANSACTION_DEFAULTS = {"transaction.timeout.ms": str(15 * 60_000)}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,5 +50,14 @@ def parse_sink_options(options: Mapping[str, str]) -> SinkOptions:
     if delivery not in (AT_LEAST_ONCE, EXACTLY_ONCE):
         raise BadOption(f"option delivery={delivery!r}: choose from {AT_LEAST_ONCE}, {EXACTLY_ONCE}")
     properties = DEFAULTS | client_properties(options, PROTECTED, "producer")
+    if delivery == EXACTLY_ONCE:
+        _check_acknowledged(properties)
+        properties = TRANSACTION_DEFAULTS | properties
     check_settings(properties)
     return SinkOptions(topic=topic, delivery=delivery, sink_id=options.get("sinkid", "").strip(), properties=properties)
+
+
+def _check_acknowledged(properties: Mapping[str, str]) -> None:
+    for name, wanted in (("acks", ("all", "-1")), ("enable.idempotence", ("true",))):
+        if properties.get(name, wanted[0]).lower() not in wanted:
+            raise BadOption(f"option kafka.{name}={properties[name]} cannot be exactly-once: leave it out")
