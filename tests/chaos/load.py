@@ -1,8 +1,9 @@
 """The clients of a run: recorded producers, a consumer group and a reader of its own, each in a thread.
 
 Producers are idempotent with acks=all and go on at their own pace, whatever the cluster does: partitions in turn, so
-that each of them hears something every few milliseconds and a silence is the cluster's. Their clients come back to
-a broker within a second; with librdkafka's default of ten, what would be measured is the client's patience.
+that each of them hears something every few milliseconds and a silence is the cluster's. Clients give up a broker that
+does not answer after two or three seconds and look for another within one. With librdkafka's defaults (60 s, 10 s) what
+would be measured is the client's patience, not the cluster's absence.
 """
 
 from __future__ import annotations
@@ -24,8 +25,14 @@ FLUSH_TIMEOUT_S = 120.0
 VALUE_BYTES = 100
 TICK_S = 0.01
 COMMIT_EVERY_S = 0.5
-CLIENT: dict[str, Any] = {"log_level": 6, "reconnect.backoff.ms": 50, "reconnect.backoff.max.ms": 1000}
-PRODUCER = {**CLIENT, "enable.idempotence": True, "acks": "all", "linger.ms": 5}
+CLIENT: dict[str, Any] = {
+    "log_level": 6,
+    "reconnect.backoff.ms": 50,
+    "reconnect.backoff.max.ms": 1000,
+    "socket.timeout.ms": 3000,
+    "topic.metadata.refresh.interval.ms": 1000,
+}
+PRODUCER = {**CLIENT, "enable.idempotence": True, "acks": "all", "linger.ms": 5, "request.timeout.ms": 2000}
 GROUP_MEMBER = {
     **CLIENT,
     "group.id": "kitchen",
@@ -51,7 +58,7 @@ class Load:
         self.files: list[str] = []
 
     def create_topic(self, **settings: str) -> None:
-        admin = AdminClient({**CLIENT, "bootstrap.servers": self._bootstrap})
+        admin = AdminClient(self._settings(CLIENT, "administrator"))
         wanted = NewTopic(self.topic, self.partitions, 3, config={"min.insync.replicas": "2", **settings})
         admin.create_topics([wanted])[self.topic].result(WAIT_S)
 

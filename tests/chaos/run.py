@@ -25,8 +25,8 @@ TOPIC = "orders"
 IN_SYNC_TIMEOUT_S = 90.0
 EXPECTATIONS = Expectations(is_read_to_end=True, is_every_writer_recorded=True)
 SETTINGS = {
-    "zookeeper.session.timeout.ms": "3000",
-    "replica.lag.time.max.ms": "2000",
+    "zookeeper.session.timeout.ms": "4000",
+    "replica.lag.time.max.ms": "1500",
     "offsets.topic.num.partitions": "3",
     "log.segment.bytes": str(2 * 2**20),  # they roll every minute or so
 }
@@ -74,7 +74,7 @@ class Run:
 
     def _account(self, seconds: float, high_watermarks: dict[int, int], at_least: int) -> Scoreboard:
         operations = list(operations_of(self.load.files))
-        directories = {broker_id: [broker.data] for broker_id, broker in self._cluster.brokers.items()}
+        directories = {broker_id: broker.data_directories for broker_id, broker in self._cluster.brokers.items()}
         differing, compared = differences(directories, TOPIC, high_watermarks)
         return Scoreboard(
             seconds=seconds,

@@ -27,6 +27,7 @@ class Leadership(NamedTuple):
     leader: int
     leader_epoch: int
     in_sync: tuple[int, ...]
+    version: int  # of the node: what changed and changed back is seen by it
 
 
 class Sight(NamedTuple):
@@ -90,9 +91,18 @@ class ClusterSight:
     def _leaderships(self, client: KazooClient, topic: str) -> Iterator[tuple[TopicPartition, Leadership]]:
         for index in _json(client, paths.topic_path(topic)).get("partitions", {}):
             name = TopicPartition(topic, int(index))
-            state = _json(client, paths.partition_state_path(name))
-            if state:
-                yield name, Leadership(state["leader"], state["leader_epoch"], tuple(sorted(state["isr"])))
+            leadership = _leadership(client, name)
+            if leadership is not None:
+                yield name, leadership
+
+
+def _leadership(client: KazooClient, name: TopicPartition) -> Leadership | None:
+    try:
+        data, stat = client.get(paths.partition_state_path(name))
+    except NoNodeError:
+        return None
+    state = json.loads(data)
+    return Leadership(state["leader"], state["leader_epoch"], tuple(sorted(state["isr"])), stat.version)
 
 
 def _json(client: KazooClient, path: str) -> dict[str, Any]:

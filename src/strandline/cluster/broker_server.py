@@ -34,9 +34,10 @@ class BrokerServer:
         self.host = place.host
         self.directory = directory
         self.data = f"{directory}/data"
+        self.data_directories = (self.data, *place.more_data)
         own = {
             "broker.id": str(broker_id),
-            "log.dirs": self.data,
+            "log.dirs": ",".join(self.data_directories),
             "listeners": f"PLAINTEXT://{place.host}:{port}",
         }
         command = [*place.within, *serve_command({**settings, **own}, *flags)]
