@@ -27,6 +27,7 @@ def test_replicas_move_while_clients_run_and_a_broker_is_retired(cluster: Proces
     commands("reassign", "execute", f"{TOPIC}/0=1,2")
     producer = Acknowledged(cluster.bootstrap)
     producer.send(range(300))
+    assert consumed(cluster.bootstrap, 10)  # while there are as many brokers as groups want replicas
     for number, target in enumerate(("3,1", "2,3", "3,2")):
         words = ("reassign", "execute", f"{TOPIC}/0={target}", "--throttle", "10M")
         moving = Thread(target=lambda words=words: commands(*words))
