@@ -32,6 +32,7 @@ from strandline.broker.replication_quotas import ReplicationQuotas
 from strandline.broker.shutdown_requests import ShutdownRequests
 from strandline.broker.shutdown_settings import ShutdownSettings
 from strandline.broker.topic_administration import TopicAdministration
+from strandline.broker.unclean_topics import UncleanTopics
 from strandline.client.settings import Address
 from strandline.controller.settings import ControllerSettings
 from strandline.log.log_directory import LogDirectory
@@ -41,7 +42,6 @@ from strandline.metadata.broker_values import PLAINTEXT, BrokerRegistration, End
 from strandline.metadata.errors import SessionOver, StoreError
 from strandline.metadata.zookeeper_settings import ZooKeeperSettings
 from strandline.model.partitions import TopicPartition
-from strandline.model.settings import ReplicationSettings as TopicReplicationSettings
 from strandline.replication.settings import ReplicationSettings
 from strandline.wire.layout import Message
 from strandline.wire.messages.controlled_shutdown import ControlledShutdownRequest
@@ -98,15 +98,17 @@ class Membership:
             self.journal,
             host,
         )
+        unclean_topics = UncleanTopics(broker.configuration)
         self.loop = ControllerLoop(
             broker_id,
             session,
             self.peers,
             broker.configuration.of_broker(ControllerSettings),
-            self._unclean_topics,
+            unclean_topics.now,
             host,
             tell=self.journal.tell,
         )
+        unclean_topics.when_changed = self.loop.unclean_election_changed
         self.shutdowns = ShutdownRequests(self.loop, self.live_brokers)
         self._handing_over = HandingOver(
             broker_id,
@@ -243,14 +245,6 @@ class Membership:
     def _address_of(self, broker_id: int) -> Address | None:
         known = self._broker.image.brokers.get(broker_id)
         return None if known is None or not known.host else Address(known.host, known.port)
-
-    def _unclean_topics(self) -> dict[str, bool]:
-        configuration = self._broker.configuration
-        return {
-            topic: configuration.of_topic(TopicReplicationSettings, topic).unclean_leader_election_enable
-            for topic, properties in configuration.topics.items()
-            if "unclean.leader.election.enable" in properties
-        }
 
     # What the controller says, to us as to others.
 
