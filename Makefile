@@ -12,10 +12,13 @@ comma := ,
 CLUSTER_EXTRAS := cluster$(comma)spark$(if $(shell command -v java),,$(comma)java)
 KCAT   := $(shell command -v kcat)
 
-.PHONY: run test check bench bench-spark fuzz interop rewrite format clean
+.PHONY: run cluster test check bench bench-spark fuzz interop rewrite format clean
 
 run: $(READY)                    ## a broker on port 9092 with its data in ./data
 	@exec $(BIN)/strandline serve
+
+cluster: $(CLUSTER_READY)        ## three brokers from port 9092 on and a real ZooKeeper, all in ./cluster
+	@exec $(BIN)/strandline cluster up --brokers 3
 
 test: check $(CLUSTER_READY)     ## everything a change must pass
 	@$(if $(KCAT),,echo "kcat is not here, so its suite is left out: install it with apt-get install kcat")

@@ -7,16 +7,17 @@ import time
 from typing import Any
 
 from click.testing import CliRunner
-from tests.cluster.test_broker_processes import (
+from tests.cluster.orders import (
     WAIT_S,
     Acknowledged,
-    Brokers,
-    brokers,  # noqa: F401
+    admin_of,
     create_topic,
+    leader_and_isr,
     wait_until,
 )
 
 from strandline.cli.main import cli
+from strandline.cluster.process_cluster import ProcessCluster
 
 
 def told(bootstrap: str, *options: str) -> list[dict[str, Any]]:
@@ -33,16 +34,16 @@ def wait_for(bootstrap: str, *options: str, after: int = 0) -> list[dict[str, An
     return found[after:]
 
 
-def test_a_lost_leader_is_told_with_its_election_and_the_isr(brokers: Brokers) -> None:  # noqa: F811
-    admin = brokers.admin()
+def test_a_lost_leader_is_told_with_its_election_and_the_isr(cluster: ProcessCluster) -> None:
+    admin = admin_of(cluster)
     create_topic(admin)
-    load = Acknowledged(brokers.bootstrap)
+    load = Acknowledged(cluster.bootstrap)
     load.send(range(100))
     load.flush()
-    leader, isr = brokers.leader_and_isr(admin)
-    elections = len(wait_for(brokers.bootstrap, "-t", "orders-0", "-k", "leadership"))
-    brokers.by_id[leader].kill()
-    bootstrap = ",".join(each.bootstrap for broker_id, each in brokers.by_id.items() if broker_id != leader)
+    leader, isr = leader_and_isr(admin)
+    elections = len(wait_for(cluster.bootstrap, "-t", "orders-0", "-k", "leadership"))
+    cluster.kill(leader)
+    bootstrap = ",".join(each.address for broker_id, each in cluster.brokers.items() if broker_id != leader)
 
     election = wait_for(bootstrap, "-t", "orders-0", "-k", "leadership", after=elections)[0]
     others = [broker_id for broker_id in isr if broker_id != leader]
@@ -56,8 +57,8 @@ def test_a_lost_leader_is_told_with_its_election_and_the_isr(brokers: Brokers) -
     gone = wait_for(bootstrap, "-k", "broker")
     assert [each["about_broker"] for each in gone if "lost" in each["says"] or "gone" in each["says"]] == [leader]
 
-    brokers.by_id[leader].start()
-    wait_until(lambda: brokers.leader_and_isr(admin)[1] == [1, 2, 3])
+    cluster.start(leader)
+    wait_until(lambda: leader_and_isr(admin)[1] == [1, 2, 3])
     growth = wait_for(bootstrap, "-t", "orders", "-k", "isr")[-1]
     assert (growth["before"], growth["after"]) == (election["after"]["isr"], [*election["after"]["isr"], leader])
     assert f"{leader} ends at 100, high watermark 100" in growth["cause"]

@@ -3,28 +3,27 @@
 from __future__ import annotations
 
 import json
-import os
-import signal
 import time
 from collections.abc import Callable
 from typing import Any
 
 from click.testing import CliRunner
 from confluent_kafka import Producer
-from tests.cluster.test_broker_processes import (
+from tests.cluster.orders import (
     TOPIC,
     WAIT_S,
     Acknowledged,
-    Brokers,
-    brokers,  # noqa: F401
+    admin_of,
     create_topic,
+    leader_and_isr,
 )
 
 from strandline.cli.main import cli
+from strandline.cluster.process_cluster import ProcessCluster
 
 
-def asked(brokers: Brokers, *words: str) -> dict[str, Any]:  # noqa: F811
-    outcome = CliRunner().invoke(cli, [*words, "-b", brokers.bootstrap, "--format", "json"])
+def asked(cluster: ProcessCluster, *words: str) -> dict[str, Any]:
+    outcome = CliRunner().invoke(cli, [*words, "-b", cluster.bootstrap, "--format", "json"])
     assert outcome.exit_code == 0, outcome.output
     answer: dict[str, Any] = json.loads(outcome.output)
     return answer
@@ -38,43 +37,43 @@ def until(question: Callable[[], dict[str, Any]], holds: Callable[[dict[str, Any
     return answer
 
 
-def test_a_follower_that_hangs_holds_records_back_and_then_leaves(brokers: Brokers) -> None:  # noqa: F811
-    admin = brokers.admin()
+def test_a_follower_that_hangs_holds_records_back_and_then_leaves(cluster: ProcessCluster) -> None:
+    admin = admin_of(cluster)
     create_topic(admin)
-    load = Acknowledged(brokers.bootstrap)
+    load = Acknowledged(cluster.bootstrap)
     load.send(range(10))
     load.flush()
-    leader, _ = brokers.leader_and_isr(admin)
-    hanging = next(broker_id for broker_id in brokers.by_id if broker_id != leader)
-    replicas = asked(brokers, "topic", "describe", TOPIC, "--replicas")["replica_list"]
+    leader, _ = leader_and_isr(admin)
+    hanging = next(broker_id for broker_id in cluster.brokers if broker_id != leader)
+    replicas = asked(cluster, "topic", "describe", TOPIC, "--replicas")["replica_list"]
     shown = {row["replica"]: (row["log_end"], row["lag"], row["state"]) for row in replicas}
     assert shown == dict.fromkeys((1, 2, 3), (10, 0, "in sync"))
-    assert asked(brokers, "explain", f"{TOPIC}/0@9")["says"][-1] == "visible       to every consumer"
-    assert "has not been written" in asked(brokers, "explain", f"{TOPIC}/0@10")["says"][-1]
+    assert asked(cluster, "explain", f"{TOPIC}/0@9")["says"][-1] == "visible       to every consumer"
+    assert "has not been written" in asked(cluster, "explain", f"{TOPIC}/0@10")["says"][-1]
 
-    os.kill(brokers.by_id[hanging].pid, signal.SIGSTOP)
+    cluster.pause(hanging)
     try:
         # A producer that waits for the leader alone: the record is there, and not committed.
-        producer = Producer({"bootstrap.servers": brokers.bootstrap, "acks": 1, "log_level": 0})
+        producer = Producer({"bootstrap.servers": cluster.bootstrap, "acks": 1, "log_level": 0})
         producer.produce(TOPIC, b"late")
         assert producer.flush(WAIT_S) == 0
-        waiting = _explained(brokers, hanging)
+        waiting = _explained(cluster, hanging)
         assert not waiting["is_committed"]
         assert f"{hanging} ends at 10" in waiting["says"][-1]
         # Then it has fallen behind for too long, or its session is over, and the others go on without it.
-        until(lambda: _explained(brokers, hanging), lambda answer: bool(answer["is_committed"]))
+        until(lambda: _explained(cluster, hanging), lambda answer: bool(answer["is_committed"]))
     finally:
-        os.kill(brokers.by_id[hanging].pid, signal.SIGCONT)
+        cluster.resume(hanging)
     back = until(
-        lambda: asked(brokers, "topic", "describe", TOPIC, "--replicas"),
+        lambda: asked(cluster, "topic", "describe", TOPIC, "--replicas"),
         lambda answer: all(row["in_sync"] and row["log_end"] == 11 for row in answer["replica_list"]),
     )
     assert {row["high_watermark"] for row in back["replica_list"] if row["role"] == "leader"} == {11}
 
 
-def _explained(brokers: Brokers, hanging: int) -> dict[str, Any]:  # noqa: F811
+def _explained(cluster: ProcessCluster, hanging: int) -> dict[str, Any]:
     """Asked with little patience, and not of the one that hangs."""
-    others = ",".join(each.bootstrap for broker_id, each in brokers.by_id.items() if broker_id != hanging)
+    others = ",".join(each.address for broker_id, each in cluster.brokers.items() if broker_id != hanging)
     words = ["explain", f"{TOPIC}/0@10", "-b", others, "-X", "request.timeout.ms=500", "--format", "json"]
     outcome = CliRunner().invoke(cli, words)
     assert outcome.exit_code == 0, outcome.output

@@ -43,7 +43,7 @@ from strandline.log.meta_properties import MetaProperties
 from strandline.metadata import paths
 from strandline.metadata.answer import Answer
 from strandline.metadata.embedded import EmbeddedStore
-from strandline.metadata.errors import StoreError
+from strandline.metadata.errors import NodeExists, StoreError
 from strandline.metadata.store import MetadataStore
 from strandline.metadata.zookeeper_settings import ZooKeeperSettings
 from strandline.model.settings import INT_MAX, CleanerSettings, LogDirectorySettings, ProducerStateSettings
@@ -244,7 +244,8 @@ class Broker:
             for depth in range(1, len(parts) + 1):
                 node = "/" + "/".join(parts[:depth])
                 if await self.session.exists(node) is None:
-                    await self.session.create(node)
+                    with suppress(NodeExists):  # brokers of a new cluster start together
+                        await self.session.create(node)
 
     async def _load_configuration(self) -> None:
         """Dynamic settings and those of topics, before any log is opened with them."""

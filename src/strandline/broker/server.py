@@ -104,6 +104,16 @@ class Server:
             await self._wait_for_channels()
         self._threads.shutdown()  # they wait for the disk alone, never for a peer
 
+    def abandon(self) -> None:
+        """Close everything at once, as the end of the process would."""
+        self.is_stopping = True
+        for listener in self._listeners:
+            self.loop.remove_reader(listener)
+            listener.close()
+        for channel in list(self._channels):
+            channel.close()
+        self._threads.shutdown()
+
     async def _wait_for_channels(self) -> None:
         assert self._all_closed is not None
         try:

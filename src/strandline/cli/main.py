@@ -96,6 +96,12 @@ CLUSTER_COMMANDS = lazy_commands(
     ("health", "Say what is wrong with the cluster; exit 1 if anything is."),
     ("partitions", "List all partitions, who leads and who holds them."),
     ("events", "Tell what has happened in the cluster, and why."),
+    ("up", "Start ZooKeeper and brokers on this machine."),
+    ("status", "Show the processes of a cluster on this machine."),
+    ("down", "Stop all of a cluster on this machine; its data stays."),
+    ("start", "Start broker N again, with its data."),
+    ("stop", "Stop broker N in order: a controlled shutdown."),
+    ("kill", "Kill broker N with SIGKILL, as a crash would."),
 )
 
 log = LazyGroup(
@@ -132,6 +138,11 @@ cli = LazyGroup(
         ),
         "bench": LazyCommand(THIS, "bench", "How fast it is, told as Kafka's own tools do."),
         "log": LazyCommand(THIS, "log", "Look at logs: Strandline's or Apache Kafka's."),
+        "check-history": LazyCommand(
+            "strandline.cli.check_history",
+            "check_history",
+            "Look for anomalies in what clients saw; exit 1 if one is bad.",
+        ),
     },
     help="Strandline: Apache Kafka's replicated log in Python.",
 )

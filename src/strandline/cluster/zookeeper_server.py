@@ -19,7 +19,7 @@ from dataclasses import dataclass
 
 from strandline.cluster.ports import HOST
 from strandline.cluster.process import ServerProcess
-from strandline.cluster.zookeeper_installation import ZooKeeperInstallation
+from strandline.cluster.zookeeper_installation import NotInstalled, ZooKeeperInstallation
 
 CONFIGURATION = "zoo.cfg"
 HEAP_MB = 64
@@ -51,15 +51,20 @@ class ZooKeeperTimes:
 
 
 class ZooKeeperServer:
-    def __init__(self, directory: str, installation: ZooKeeperInstallation) -> None:
-        """Of a directory that `write_configuration` has made."""
+    def __init__(self, directory: str, installation: ZooKeeperInstallation | NotInstalled) -> None:
+        """Of a directory that `write_configuration` has made. A server that runs can be stopped without its program."""
         self.directory = directory
         configuration = f"{directory}/{CONFIGURATION}"
         with open(configuration, encoding="utf-8") as file:
             found = CLIENT_PORT.search(file.read())
         assert found is not None, "a configuration of ours"
         self.client_port = int(found[1])
-        self.process = ServerProcess("zookeeper", directory, installation.command(configuration, HEAP_MB))
+        self._missing = installation if isinstance(installation, NotInstalled) else None
+        command = [] if isinstance(installation, NotInstalled) else installation.command(configuration, HEAP_MB)
+        self.process = ServerProcess(
+            "zookeeper", directory, command, title=os.path.basename(directory).replace("-", " ")
+        )
+        self._patience_s = FIRST_WORD_TIMEOUT_S
 
     @property
     def address(self) -> str:
@@ -70,22 +75,22 @@ class ZooKeeperServer:
         return self.process.pid is not None
 
     def start(self) -> None:
-        """Returns at once; see `wait_until_ready`."""
+        """Returns at once; see `wait_until_ready`. Raises `NotInstalled`."""
+        if self._missing is not None:
+            raise self._missing
+        self._patience_s = FIRST_WORD_TIMEOUT_S
         self.process.start()
 
     def wait_until_ready(self, timeout_s: float = READY_TIMEOUT_S) -> None:
+        self.process.wait_until(self.is_ready, timeout_s)
+
+    def is_ready(self) -> bool:
         """A connection made just as the server begins to listen may never be answered: ask again, more patiently."""
-        patience_s = FIRST_WORD_TIMEOUT_S
-
-        def is_ready() -> bool:
-            nonlocal patience_s
-            began_s = time.monotonic()
-            mode = self.mode(patience_s)
-            if time.monotonic() - began_s >= patience_s:
-                patience_s = min(2 * patience_s, WORD_TIMEOUT_S)
-            return mode is not None
-
-        self.process.wait_until(is_ready, timeout_s)
+        began_s = time.monotonic()
+        mode = self.mode(self._patience_s)
+        if time.monotonic() - began_s >= self._patience_s:
+            self._patience_s = min(2 * self._patience_s, WORD_TIMEOUT_S)
+        return mode is not None
 
     def stop(self) -> None:
         self.process.stop()
