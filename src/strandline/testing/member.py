@@ -67,5 +67,6 @@ class MemberThread(BrokerThread):
             return
         self.surroundings.server.abandon()
         self.broker.membership.peers.close()
+        await asyncio.sleep(0)  # transports close in the next turn
         self.surroundings.host.close()
         self.filesystem.close_all()
