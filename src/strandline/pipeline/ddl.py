@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from strandline.pipeline.failures import BadPipeline
 
-TOKEN = re.compile(r"\s*(?:(`(?:[^`]|``)+`)|('(?:[^'\\]|\\.)*')|([A-Za-z_0-9]+)|([<>(),:]))")
+TOKEN = re.compile(r"\s*(?:(`(?:[^`]|``)+`)|('(?:[^'\\]|\\.|'')*')|([A-Za-z_0-9]+)|([<>(),:]))")
 SIMPLE_TYPES = frozenset(
     "boolean byte tinyint short smallint int integer long bigint float real double date timestamp timestamp_ntz"  # noqa: SIM905
     " timestamp_ltz string binary variant".split()

@@ -17,7 +17,7 @@ from strandline.client.cluster import Cluster
 from strandline.client.fetched import ConsumedRecord
 from strandline.client.fetching import Fetcher
 from strandline.client.group_offsets import commit_offsets, committed_offsets
-from strandline.client.offsets import EARLIEST, LATEST, offsets_at
+from strandline.client.offsets import EARLIEST, LATEST, READ_COMMITTED, offsets_at
 from strandline.client.producer import Producer
 from strandline.model.partitions import TopicPartition
 from strandline.pipeline.dead_letter_headers import REDRIVEN_FROM, origin_of, without_errors
@@ -68,10 +68,11 @@ async def partitions_of(cluster: Cluster, topic: str) -> list[TopicPartition]:
 
 
 async def read_records(
-    cluster: Cluster, starts: Mapping[TopicPartition, int], ends: Mapping[TopicPartition, int]
+    cluster: Cluster, starts: Mapping[TopicPartition, int], ends: Mapping[TopicPartition, int], *, is_committed: bool
 ) -> list[ConsumedRecord]:
     records: list[ConsumedRecord] = []
     with Fetcher(cluster, starts, ends) as fetcher:
+        fetcher.is_read_committed = is_committed
         while fetcher.positions:
             for fetched in await fetcher.poll():
                 records += fetched.read()
@@ -79,11 +80,11 @@ async def read_records(
 
 
 async def read_letters(cluster: Cluster, topic: str) -> list[ConsumedRecord]:
-    """All that the topic holds now."""
+    """All that the topic holds now, of batches that are committed."""
     partitions = await partitions_of(cluster, topic)
-    return await read_records(
-        cluster, await offsets_at(cluster, partitions, EARLIEST), await offsets_at(cluster, partitions, LATEST)
-    )
+    starts = await offsets_at(cluster, partitions, EARLIEST)
+    ends = await offsets_at(cluster, partitions, LATEST, READ_COMMITTED)
+    return await read_records(cluster, starts, ends, is_committed=True)
 
 
 async def sent_before(cluster: Cluster, topic: str) -> dict[TopicPartition, Sent]:
@@ -98,7 +99,7 @@ async def sent_before(cluster: Cluster, topic: str) -> dict[TopicPartition, Sent
             targets[partition] = committed.offset
     if targets:
         ends = await offsets_at(cluster, targets, LATEST)
-        for record in await read_records(cluster, targets, ends):
+        for record in await read_records(cluster, targets, ends, is_committed=False):
             letter = _letter_of(record, topic)
             if letter is not None and letter[0] in sent:
                 sent[letter[0]].offsets.add(letter[1])

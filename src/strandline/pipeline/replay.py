@@ -6,6 +6,7 @@ asked for again, does not write twice. The checkpoint of the pipeline itself is 
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
@@ -57,6 +58,7 @@ def _moved(sink: Sink, target: str) -> Sink:
         case TopicSink(topic=place):
             moved: Sink = replace(sink, topic=target)
         case ParquetSink(path=place) | DeltaSink(path=place):
+            target = target if "://" in target else os.path.abspath(target)
             moved = replace(sink, path=target)
         case IcebergSink(table=place) | JdbcSink(table=place):
             moved = replace(sink, table=target)
