@@ -111,13 +111,19 @@ def test_a_query_reads_in_portions_resumes_and_takes_in_new_partitions(ours: Our
     assert ours.committed("portions") == {0: 11, 1: 4, 2: 2}
 
 
-def test_a_query_that_runs_on_shows_its_lag_in_a_group(ours: OurSide, pipe: Pipe) -> None:
+def test_a_query_that_runs_on_shows_its_lag_in_a_group_and_outlives_a_restart_of_the_broker(
+    broker: Broker, ours: OurSide, pipe: Pipe
+) -> None:
     query = pipe.start(is_available_now=False, **{"kafka.group.id": "running", "startingOffsets": "latest"})
     try:
         wait_until(lambda: ours.committed("running") == {0: 0, 1: 0})
         ours.write(pipe.source, numbered(range(3)))
         wait_until(lambda: len(values(ours, pipe)) == 3)
         wait_until(lambda: ours.committed("running") == {0: 3, 1: 0})
+        broker.restart()
+        ours.write(pipe.source, numbered(range(10, 12), partition=1))
+        wait_until(lambda: ours.committed("running") == {0: 3, 1: 2})
+        assert values(ours, pipe) == as_written(range(3), 0) + as_written(range(10, 12), 1)
     finally:
         query.stop()
 

@@ -6,9 +6,12 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from pyspark.sql.types import BinaryType, IntegerType, StringType, StructField, StructType
 from tests.spark.our_side import OurSide
 
 from strandline.client.partitioner import partition_of_key
+from strandline.spark.data_source import StrandlineDataSource
+from strandline.spark.failures import HIDE_TRACEBACK, SparkFailure
 from strandline.testing import Broker
 
 
@@ -71,13 +74,35 @@ def test_the_topic_is_a_column_unless_the_option_names_one(spark: Any, broker: B
 def test_what_cannot_be_written_is_told_in_a_sentence(spark: Any, broker: Broker) -> None:
     topic = broker.create_topic("refusals", 1)
     rows = spark.createDataFrame([(b"1", 7)], "value binary, partition int")
-    assert "topic option required when no 'topic' attribute is present" in failure(rows, broker)
-    assert "Required attribute 'value' not found" in failure(rows.drop("value"), broker, topic=topic)
-    number = failure(rows.selectExpr("1 AS value"), broker, topic=topic)
-    assert "value attribute unsupported type int. value must be a(n) string or binary" in number
-    assert "Save mode Overwrite not allowed for Kafka" in failure(rows, broker, mode="overwrite", topic=topic)
-    serializer = {"kafka.key.serializer": "x"}
-    assert "Kafka option 'key.serializer' is not supported" in failure(rows, broker, topic=topic, **serializer)
-    assert "option topics is not known to the sink; did you mean topic?" in failure(rows, broker, topics=topic)
     assert "topic refusals has no partition 7: it has 0 to 0" in failure(rows, broker, topic=topic)
-    assert "topic nope does not exist" in failure(rows, broker, topic="nope")
+    assert "Save mode Overwrite not allowed for Kafka" in failure(rows, broker, mode="overwrite", topic=topic)
+
+
+VALUE, PARTITION = StructField("value", BinaryType()), StructField("partition", IntegerType())
+
+
+@pytest.mark.parametrize(
+    ("fields", "options", "sentence"),
+    [
+        ([VALUE], {}, "topic option required when no 'topic' attribute is present"),
+        ([PARTITION], {"topic": "t"}, "Required attribute 'value' not found"),
+        ([StructField("value", IntegerType())], {"topic": "t"},
+         "value attribute unsupported type int. value must be a(n) string or binary"),
+        ([VALUE, StructField("headers", StringType())], {"topic": "t"},
+         "headers must be a(n) array<struct<key:string,value:binary>>"),
+        ([VALUE], {"topic": "../t"}, "is not a topic name"),
+        ([VALUE], {"topics": "t"}, "option topics is not known to the sink; did you mean topic?"),
+        ([VALUE], {"path": "t"}, "has no path: name topics with the option topic"),
+        ([VALUE], {"topic": "t", "kafka.key.serializer": "x"}, "Kafka option 'key.serializer' is not supported"),
+        ([VALUE], {"topic": "t", "kafka.acks": "some"}, "option kafka.acks='some': choose from"),
+    ],
+)  # fmt: skip
+def test_what_cannot_become_records_is_refused_before_anything_is_read(
+    monkeypatch: pytest.MonkeyPatch, fields: list[Any], options: dict[str, str], sentence: str
+) -> None:
+    monkeypatch.setenv(HIDE_TRACEBACK, "")
+    source = StrandlineDataSource({"kafka.bootstrap.servers": "localhost:9092", **options})
+    for make in (source.writer, source.streamWriter):
+        with pytest.raises(SparkFailure) as raised:
+            make(StructType(fields), False)
+        assert sentence in str(raised.value)

@@ -93,6 +93,7 @@ class Partition:
             settings=settings,
         )
         self.high_watermark = self._replica.high_watermark
+        log.producers.high_watermark_moved(self.high_watermark)  # or markers that were just read count as new
         self._watchers: set[Watcher] = set()
         self._end_watchers: set[Watcher] = set()
 
@@ -236,6 +237,7 @@ class Partition:
 
     def _after_truncation(self, now_ms: int) -> None:
         self.high_watermark = min(self.high_watermark, self.log.log_end_offset)
+        self.log.producers.high_watermark_moved(self.high_watermark)  # its producers were read anew
         if self._replica.follower is not None:
             self.follow(self._replica.follower.truncated(), now_ms)
 
@@ -249,16 +251,11 @@ class Partition:
     def read(self, offset: int, max_bytes: int, *, committed_only: bool = False) -> LogSlice:
         """What a consumer may see from `offset` on: whole batches but for the last, and at least one if there is one.
 
-        A consumer's position may not lie between the high watermark and the log end (SPEC R3).
+        Between the high watermark and the log end there is nothing for it yet. It may well stand there: a new leader's
+        high watermark is behind what the old one had committed and shown, until the followers have fetched again.
         """
-        high_watermark = self.high_watermark
-        if not self.log.log_start_offset <= offset <= high_watermark:
-            raise Refused(
-                ErrorCode.OFFSET_OUT_OF_RANGE,
-                f"offset {offset} of {self.name} is not within {self.log.log_start_offset} and {high_watermark}",
-            )
         return self.log.read(
-            offset, max_bytes, max_offset=self.last_stable_offset if committed_only else high_watermark
+            offset, max_bytes, max_offset=self.last_stable_offset if committed_only else self.high_watermark
         )
 
     # Waiting.

@@ -14,11 +14,11 @@ A time T is 1700000000000 (milliseconds), 1700000000 (seconds), 2026-11-15, 2026
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from enum import Enum, auto
 from typing import NamedTuple
 
 from strandline.client.moments import DURATION, INSTANT, BadMoment, parse_moment
+from strandline.model.lazy_dataclass import dataclass
 
 WORDS_FOR_START = ("start", "oldest", "beginning", "earliest")
 WORDS_FOR_END = ("end", "newest", "latest")

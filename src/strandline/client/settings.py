@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from typing import NamedTuple, Self
 
+from strandline.model.lazy_dataclass import dataclass
 from strandline.model.settings import INT_MAX, MINUTE_MS, BadSetting, PropertySettings, property_name, setting
 
 ADDRESS = re.compile(

@@ -12,9 +12,10 @@ from typing import TypeVar
 
 from strandline.client.blocking import Blocking
 from strandline.client.cluster import Cluster
-from strandline.client.failures import NoTopic
+from strandline.client.failures import ClientError, NoTopic
 from strandline.client.group_offsets import commit_offsets
 from strandline.client.offsets import EARLIEST, LATEST, NONE_FOUND, READ_COMMITTED, READ_UNCOMMITTED, list_offsets
+from strandline.client.patience import Patience
 from strandline.client.settings import ClientSettings
 from strandline.client.view import TopicView
 from strandline.model.partitions import TopicPartition
@@ -71,7 +72,12 @@ class TopicOffsets:
 
     def _matching(self, pattern: str) -> list[TopicPartition]:
         async def ask(cluster: Cluster) -> dict[str, TopicView]:
-            return (await cluster.refresh(None)).topics
+            patience = Patience(cluster.settings)
+            while True:
+                try:
+                    return (await cluster.refresh(None)).topics
+                except ClientError as error:
+                    await patience.pause(error)
 
         wanted = re.compile(pattern)
         return [
