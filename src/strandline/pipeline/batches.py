@@ -71,7 +71,9 @@ class BatchSteps:
         judged = judge(parse(records, self._pipeline.parse), self._pipeline.expect).persist()
         results = None
         try:
-            self._count(judged)
+            count = self._count(judged)
+            if self._read_again is None and not count:
+                return
             if self._read_again is None:
                 frame = transform(good_rows(judged), self._pipeline.transform, self._pipeline.directory)
             results = frame.persist()
@@ -83,34 +85,25 @@ class BatchSteps:
             if results is not None:
                 results.unpersist()
 
-    def _count(self, judged: Any) -> None:
-        """And end it here if a record has a fault that nobody may live with."""
-        faults = judged.where("_fault IS NOT NULL OR size(_warnings) > 0").select(
-            F.col("_fault.action").alias("action"),
-            "_warnings",
-            F.col("_fault.message").alias("message"),
+    def _count(self, judged: Any) -> int:
+        """How many records there are; and the end of it if one has a fault that nobody may live with."""
+        place = F.struct(
             F.concat_ws("-", "_topic", "_partition").alias("partition"),
             "_offset",
+            F.col("_fault.message").alias("said"),
         )
-        counts = faults.groupBy("action", "_warnings").agg(
-            F.count(F.lit(1)).alias("count"),
-            F.min(F.struct("partition", "_offset", "message")).alias("first"),
-        )
-        rows = counts.collect()
+        counts = judged.groupBy(F.col("_fault.action").alias("action"), "_warnings")
+        rows = counts.agg(F.count(F.lit(1)).alias("count"), F.min(place).alias("first")).collect()
         for row in rows:
             if row["action"] == "fail":
-                first = row["first"]
-                raise PipelineFailed(
-                    f"{row['count']} of the records are bad, the first at {first['partition']} offset"
-                    f" {first['_offset']}: {first['message']}; correct the pipeline, or let such records be dropped or"
-                    " dead-lettered"
-                )
-        self.tally.records += judged.count()
+                raise PipelineFailed(_fatal(row["count"], row["first"]))
         for row in rows:
+            self.tally.records += row["count"]
             self.tally.dead_letters += row["count"] * (row["action"] == "dead-letter")
             self.tally.dropped += row["count"] * (row["action"] == "drop")
             for name in row["_warnings"]:
                 self.tally.warnings[name] += row["count"]
+        return sum(row["count"] for row in rows)
 
     def _write_topics(self, results: Any, judged: Any, key: BatchKey) -> None:
         outgoing = [outgoing_rows(results, sink) for sink in self._pipeline.sinks if isinstance(sink, TopicSink)]
@@ -119,6 +112,13 @@ class BatchSteps:
         if outgoing:
             both = outgoing[0] if len(outgoing) == 1 else outgoing[0].unionByName(outgoing[1])
             write_topics(both, self._pipeline, key)
+
+
+def _fatal(count: int, first: Any) -> str:
+    return (
+        f"{count} of the records are bad, the first at {first['partition']} offset {first['_offset']}: {first['said']};"
+        " correct the pipeline, or let such records be dropped or dead-lettered"
+    )
 
 
 def _write_sink(results: Any, sink: Sink, key: BatchKey) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import sys
 from collections.abc import Iterable
@@ -37,9 +38,12 @@ def transform(frame: DataFrame, steps: Iterable[Step], directory: str) -> DataFr
 
 
 def _call(step: PythonFunction, frame: DataFrame, directory: str) -> DataFrame:
-    """A module beside the pipeline's file comes before one that is installed."""
+    """A module beside the pipeline's file comes before one that is installed, and goes to the executors, too."""
+    path = os.path.join(directory, *step.module.split(".")) + ".py"
     if directory not in sys.path:
         sys.path.insert(0, directory)
+    if os.path.isfile(path) and "." not in step.module:
+        frame.sparkSession.sparkContext.addPyFile(path)
     name = f"{step.module}:{step.function}"
     try:
         function = getattr(import_module(step.module), step.function)

@@ -14,13 +14,13 @@ RUN, BATCH = "strandline.run", "strandline.batch"
 
 def write_iceberg(frame: Any, sink: IcebergSink, key: BatchKey) -> None:
     catalog = _catalog(sink)
+    if catalog.table_exists(sink.table) and _last_batch(catalog.load_table(sink.table), key.run_id) >= key.batch_id:
+        return
     rows = without_record_columns(frame).toArrow()
     if not rows.num_rows:
         return
     catalog.create_namespace_if_not_exists(sink.table.rpartition(".")[0])
     table = catalog.create_table_if_not_exists(sink.table, schema=rows.schema)
-    if _last_batch(table, key.run_id) >= key.batch_id:
-        return
     table.append(rows, snapshot_properties={RUN: key.run_id, BATCH: str(key.batch_id)})
 
 
