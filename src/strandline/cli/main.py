@@ -90,6 +90,21 @@ BENCH_COMMANDS = lazy_commands(
     ("consume", "Read records, and say how fast."),
     ("e2e", "Write and read one record after another, and say how long each takes."),
 )
+PIPELINE_COMMANDS = lazy_commands(
+    "pipeline",
+    ("init", "Write an example of a pipeline, with all there is in comments."),
+    ("validate", "Find every mistake in a pipeline's file, without starting Spark."),
+    ("run", "Run a pipeline on Spark, and show its progress.", "run_pipeline"),
+    ("status", "Show how far a pipeline is, and how far behind."),
+    ("replay", "Run a pipeline once more over a range, into another place.", "replay_range"),
+)
+DLQ_COMMANDS = lazy_commands(
+    "dlq",
+    ("list", "Count the dead letters of a topic by their reasons.", "list_reasons"),
+    ("show", "Show dead letters: where they came from, and why they are here."),
+    ("redrive", "Send dead letters back; shows which unless told to --execute.", "redrive_letters"),
+    ("purge", "Delete dead letters; shows which unless told to --execute."),
+)
 CLUSTER_COMMANDS = lazy_commands(
     "cluster",
     ("info", "Show the brokers, and what each leads and holds."),
@@ -131,6 +146,8 @@ config = LazyGroup("config", CONFIG_COMMANDS, help="Settings of topics and broke
 cluster = LazyGroup("cluster", CLUSTER_COMMANDS, help="The brokers, and how they are.")
 leader = LazyGroup("leader", LEADER_COMMANDS, help="Who leads partitions.")
 reassign = LazyGroup("reassign", REASSIGN_COMMANDS, help="Replicas that move to other brokers.")
+pipeline = LazyGroup("pipeline", PIPELINE_COMMANDS, help="From topics through Spark to topics and tables.")
+dlq = LazyGroup("dlq", DLQ_COMMANDS, help="Dead letters: records that a pipeline could not use.")
 bench = LazyGroup("bench", BENCH_COMMANDS, help="How fast it is, told as Kafka's own tools do.")
 
 THIS = "strandline.cli.main"
@@ -151,6 +168,8 @@ cli = LazyGroup(
         "log-dirs": LazyCommand(
             "strandline.cli.log_dirs", "log_dirs", "Show where replicas lie, and how large they are."
         ),
+        "pipeline": LazyCommand(THIS, "pipeline", "From topics through Spark to topics and tables."),
+        "dlq": LazyCommand(THIS, "dlq", "Dead letters: records that a pipeline could not use."),
         "bench": LazyCommand(THIS, "bench", "How fast it is, told as Kafka's own tools do."),
         "log": LazyCommand(THIS, "log", "Look at logs: Strandline's or Apache Kafka's."),
         "check-history": LazyCommand(
