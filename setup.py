@@ -1,7 +1,7 @@
 """The one thing pyproject.toml cannot say: a compiled module that may be absent.
 
-`optional=True` lets an install without a C compiler succeed; `walk`, `columns` and `crc` in `strandline.records` then
-use their twins.
+`optional=True` lets an install without a C compiler succeed; `walk`, `columns`, `crc`, `placing` and
+`alike` in `strandline.records` then use their twins.
 """
 
 from setuptools import Extension, setup
@@ -11,8 +11,8 @@ setup(
         Extension(
             "strandline.records._native",
             [
-                f"src/strandline/records/{name}.c"
-                for name in ("_native", "_native_walk", "_native_columns", "_native_crc")
+                f"src/strandline/records/_native{name}.c"
+                for name in ("", "_walk", "_columns", "_crc", "_place", "_alike")
             ],
             depends=["src/strandline/records/_native.h", "src/strandline/records/_native_reader.h"],
             extra_compile_args=["-O3"],

@@ -6,11 +6,12 @@ In a cluster the controller tells; a broker on its own reads its store. Clients 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import NamedTuple
 from uuid import UUID
 
 from strandline.model.failures import ErrorCode, Refused
+from strandline.model.lazy_dataclass import dataclass
 
 CONSUMER_OFFSETS = "__consumer_offsets"
 TRANSACTION_STATE = "__transaction_state"

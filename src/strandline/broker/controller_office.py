@@ -95,13 +95,13 @@ class Office:
         self._outbox = ControllerOutbox(peers, host, request_timeout_ms, self.step)
         self._timers: dict[TimerKind, Timer] = {}
         self._asked: dict[int, Answer[Reply]] = {}
-        self._early: list[Request] = []  # asked before everything was read
         self._next_request = 0
         self._known_topics: set[str] = set()  # each of them is watched
         self._watched_moves: set[TopicPartition] = set()
         self._is_open = True
         self.is_in_charge = False
         self._was_interrupted = False
+        self._early: list[Event] = []  # what happened before it is in charge
         self._requests_and_notices = (
             self._see_moves,
             self._see_election,
@@ -153,8 +153,8 @@ class Office:
         self._carry_out(self.controller.take_over(snapshot, self._host.now_ms()))
         self.is_in_charge = True
         early, self._early = self._early, []
-        for request in early:
-            self.step(request)
+        for event in early:
+            self.step(event)
         for see in self._requests_and_notices:
             self._begin(see())
         if self._was_interrupted:
@@ -173,17 +173,16 @@ class Office:
             self._state_changed(partition)
 
     def step(self, event: Event) -> None:
-        if self._is_open:
+        """In their order, once it knows what there is: who knew of no topic would tell brokers to have no replica."""
+        if self._is_open and not self.is_in_charge:
+            self._early.append(event)
+        elif self._is_open:
             self._carry_out(self.controller.step(event, self._host.now_ms()))
 
     def ask(self, make_request: Callable[[int], Request]) -> Answer[Reply]:
         self._next_request += 1
         answer = self._asked[self._next_request] = Answer()
-        request = make_request(self._next_request)
-        if self.is_in_charge:
-            self.step(request)
-        else:
-            self._early.append(request)
+        self.step(make_request(self._next_request))
         return answer
 
     # What it decides.

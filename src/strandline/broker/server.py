@@ -10,6 +10,7 @@ import asyncio
 import errno
 import logging
 import socket
+import time
 from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -39,7 +40,7 @@ class Server:
         self, settings: NetworkSettings, handler: RequestHandler, *, clock: Callable[[], float] | None = None
     ) -> None:
         self.loop = asyncio.get_running_loop()
-        self.clock = clock or self.loop.time
+        self.clock = clock or time.monotonic
         self.receive_buffer = memoryview(bytearray(RECEIVE_BUFFER_BYTES))
         self.is_stopping = False
         self.counters = NetworkCounters()

@@ -10,7 +10,7 @@ A topic is there for a client once this broker knows it and every partition has 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from uuid import UUID
 
 from strandline.broker.broker_settings import BrokerSettings
@@ -29,6 +29,7 @@ from strandline.controller.requests import AddPartitionsRequest, CreateTopicRequ
 from strandline.groups.settings import OffsetsTopicSettings
 from strandline.log.log_directory import KRAFT_METADATA_TOPIC
 from strandline.model.failures import ErrorCode, Refused
+from strandline.model.lazy_dataclass import dataclass
 from strandline.model.partitions import check_topic_name
 from strandline.wire.messages.create_topics import (
     CreatableTopic,

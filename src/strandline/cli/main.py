@@ -103,6 +103,17 @@ CLUSTER_COMMANDS = lazy_commands(
     ("stop", "Stop broker N in order: a controlled shutdown."),
     ("kill", "Kill broker N with SIGKILL, as a crash would."),
 )
+LEADER_COMMANDS = lazy_commands(
+    "leader",
+    ("elect", "Have preferred leaders elected; shows which unless told to --execute."),
+)
+REASSIGN_COMMANDS = lazy_commands(
+    "reassign",
+    ("plan", "Show how replicas would be spread evenly; nothing moves."),
+    ("execute", "Move replicas, and show how far they are."),
+    ("status", "List the replicas that are on the move."),
+    ("cancel", "Take moves back; shows which unless told to --execute."),
+)
 
 log = LazyGroup(
     "log",
@@ -118,6 +129,8 @@ topic = LazyGroup("topic", TOPIC_COMMANDS, help="Topics: to create, look at, cha
 group = LazyGroup("group", GROUP_COMMANDS, help="Consumer groups: who reads, how far, and from where on.")
 config = LazyGroup("config", CONFIG_COMMANDS, help="Settings of topics and brokers.")
 cluster = LazyGroup("cluster", CLUSTER_COMMANDS, help="The brokers, and how they are.")
+leader = LazyGroup("leader", LEADER_COMMANDS, help="Who leads partitions.")
+reassign = LazyGroup("reassign", REASSIGN_COMMANDS, help="Replicas that move to other brokers.")
 bench = LazyGroup("bench", BENCH_COMMANDS, help="How fast it is, told as Kafka's own tools do.")
 
 THIS = "strandline.cli.main"
@@ -132,6 +145,8 @@ cli = LazyGroup(
         "group": LazyCommand(THIS, "group", "Consumer groups: who reads, how far, and from where on."),
         "config": LazyCommand(THIS, "config", "Settings of topics and brokers."),
         "cluster": LazyCommand(THIS, "cluster", "The brokers, and how they are."),
+        "leader": LazyCommand(THIS, "leader", "Who leads partitions."),
+        "reassign": LazyCommand(THIS, "reassign", "Replicas that move to other brokers."),
         "explain": LazyCommand("strandline.cli.explain", "explain", "Say where a record is, and who may see it."),
         "log-dirs": LazyCommand(
             "strandline.cli.log_dirs", "log_dirs", "Show where replicas lie, and how large they are."

@@ -11,7 +11,9 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, field
+
+from strandline.model.lazy_dataclass import dataclass
 
 FILE_NAME = "cluster.json"
 REPLICAS = 3

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
 
 from strandline.client.blocking import Blocking
@@ -11,6 +10,7 @@ from strandline.client.settings import ClientSettings
 from strandline.client.view import ClusterView
 from strandline.cluster.process import ServerProcess
 from strandline.cluster.process_cluster import ProcessCluster
+from strandline.model.lazy_dataclass import dataclass
 
 ANSWER_TIMEOUT_MS = 2_000
 

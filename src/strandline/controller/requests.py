@@ -6,11 +6,12 @@ What is wanted by chance comes from outside: ids of topics, and where placement 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import Enum
 from uuid import UUID
 
 from strandline.controller.values import ids_text
+from strandline.model.lazy_dataclass import dataclass
 from strandline.model.partitions import TopicPartition
 
 

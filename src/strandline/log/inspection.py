@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from strandline.log import names
 from strandline.log.aborted_index import AbortedIndex
@@ -19,6 +19,7 @@ from strandline.log.offset_index import OffsetIndex
 from strandline.log.scan import scan_heads
 from strandline.log.time_index import TimeIndex
 from strandline.model.failures import CorruptData
+from strandline.model.lazy_dataclass import dataclass
 from strandline.records.batch import (
     BASE_OFFSET,
     LENGTH_END,

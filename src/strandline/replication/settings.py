@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 
+from strandline.model.lazy_dataclass import dataclass
 from strandline.model.settings import INT_MAX, LONG_MAX, BadSetting, PropertySettings, setting
 
 

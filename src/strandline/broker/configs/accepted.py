@@ -7,8 +7,8 @@ refused: a topic that is told to keep its old segments in remote storage must no
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 
+from strandline.model.lazy_dataclass import dataclass
 from strandline.model.settings import BadSetting, PropertySettings, setting
 
 FORMAT_VERSION = re.compile(r"[0-9]+\.[0-9]+(\.[0-9]+)?(-IV[0-9]+)?(\.[0-9xX]+)?")

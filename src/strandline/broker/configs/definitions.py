@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from enum import IntEnum
 from typing import Any
 
@@ -26,6 +26,7 @@ from strandline.broker.shutdown_settings import ShutdownSettings
 from strandline.controller.settings import ControllerSettings
 from strandline.groups.settings import GroupSettings, OffsetsTopicSettings
 from strandline.metadata.zookeeper_settings import ZooKeeperSettings
+from strandline.model.lazy_dataclass import dataclass
 from strandline.model.settings import (
     INT_MAX,
     CleanerSettings,

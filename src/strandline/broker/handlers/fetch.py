@@ -13,6 +13,7 @@ import logging
 from collections.abc import Mapping
 
 from strandline.broker.dispatch import Body, Instead, Request
+from strandline.broker.fetch_lane import fetch_lane_of
 from strandline.broker.fetch_sessions import FetchContext, FetchSessions, FollowedPartition, TopicKey
 from strandline.broker.host import Host
 from strandline.broker.partition import Partition
@@ -65,9 +66,17 @@ class FetchHandler:
             return encode_fetch_response(request.api_version, FetchResponse(error_code=refused.error_code))
         answers, is_enough = self.read(context, asked, is_new=True)
         if is_enough or asked.max_wait_ms <= 0:
+            if context.session is None and len(asked.topics) == 1 and len(asked.topics[0].partitions) == 1:
+                self._open_lane(request, asked, context.followed[0])
             return self.body(request.api_version, context, answers)
         LongPoll(self, request, asked, context)
         return Instead.PARKED
+
+    def _open_lane(self, request: Request, asked: FetchRequest, followed: FollowedPartition) -> None:
+        """If the next request of the connection looks like this one, it will be known by that."""
+        partition = self.partitions_of(followed.topic).get(followed.partition)
+        if partition is not None:
+            request.connection.lane = fetch_lane_of(request, asked, partition, self._fetch_max_bytes)
 
     def partition_of(self, followed: FollowedPartition) -> Partition:
         by_id = isinstance(followed.topic, bytes)

@@ -5,9 +5,9 @@ Kafka tells who is in sync, and not why somebody is not. With an offset, the ans
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
+from strandline.model.lazy_dataclass import dataclass
 from strandline.wire.layout import Message, boolean, int16, int32, int64, many, text
 
 
