@@ -9,17 +9,20 @@ CLUSTER_READY := $(VENV)/.cluster-ready
 JOBS   ?= auto
 # ZooKeeper runs on the machine's Java, or on pip's where there is none.
 comma := ,
-CLUSTER_EXTRAS := cluster$(if $(shell command -v java),,$(comma)java)
+CLUSTER_EXTRAS := cluster$(comma)spark$(comma)lakehouse$(if $(shell command -v java),,$(comma)java)
 KCAT   := $(shell command -v kcat)
 
-.PHONY: run test check bench fuzz copy interop rewrite format clean
+.PHONY: run cluster test check bench bench-spark fuzz copy interop rewrite format clean
 
 run: $(READY)                    ## a broker on port 9092 with its data in ./data
 	@exec $(BIN)/strandline serve
 
+cluster: $(CLUSTER_READY)        ## three brokers from port 9092 on and a real ZooKeeper, all in ./cluster
+	@exec $(BIN)/strandline cluster up --brokers 3
+
 test: check $(CLUSTER_READY)     ## everything a change must pass
 	@$(if $(KCAT),,echo "kcat is not here, so its suite is left out: install it with apt-get install kcat")
-	@$(BIN)/python -m pytest -n $(JOBS) -q -m "not interop" $(if $(KCAT),,--ignore=tests/compat/test_kcat.py)
+	@$(BIN)/python -m pytest -n $(JOBS) --dist loadgroup -q -m "not interop" $(if $(KCAT),,--ignore=tests/compat/test_kcat.py)
 
 check: $(READY)                  ## style, types, architecture
 	@$(BIN)/ruff check .
@@ -30,6 +33,9 @@ check: $(READY)                  ## style, types, architecture
 
 bench: $(READY)                  ## ratios against the raw system calls, measured in the same run
 	@$(BIN)/python -m benchmarks
+
+bench-spark: $(CLUSTER_READY)    ## rows a second and CPU per million rows, from a topic's bytes to Spark
+	@$(BIN)/python -m benchmarks.spark
 
 fuzz: $(READY)                   ## 200,000 mutated frames against a broker; FUZZ="--frames 1000000 --seed 7" for others
 	@$(BIN)/python -m tests.fuzz $(FUZZ)
@@ -59,8 +65,8 @@ $(READY): pyproject.toml setup.py $(wildcard src/strandline/records/_native*)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[dev]"
 	@touch $(READY)
 
-# PySpark, 450 MB, has the jars of the ZooKeeper server that the cluster's tests run against.
+# PySpark, 450 MB: Spark itself, and the jars of the ZooKeeper server that the cluster's tests run against.
 $(CLUSTER_READY): $(READY)
-	@echo "fetching ZooKeeper's jars, which come with PySpark (once; a minute or so)"
+	@echo "fetching PySpark, with which ZooKeeper's jars come (once; a minute or so)"
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[$(CLUSTER_EXTRAS)]"
 	@touch $(CLUSTER_READY)

@@ -48,6 +48,9 @@ class ManualHost:
     def unique_id(self) -> UUID:
         return UUID(int=next(self._numbers) + 1)
 
+    def random_below(self, limit: int) -> int:
+        return next(self._numbers) % limit
+
     @property
     def waiting_threads(self) -> int:
         return len(self._threads)

@@ -1,4 +1,4 @@
-"""From answers and procedures to asyncio, for what starts and stops a broker."""
+"""From procedures to asyncio, for what starts and stops a broker."""
 
 from __future__ import annotations
 
@@ -7,16 +7,8 @@ from collections.abc import Coroutine
 from typing import Any, TypeVar
 
 from strandline.broker.procedures import begin
-from strandline.metadata.answer import Answer
 
 Value = TypeVar("Value")
-
-
-async def awaited(answer: Answer[Value]) -> Value:
-    """The bridge from answers to asyncio, for the start alone."""
-    future: asyncio.Future[Answer[Value]] = asyncio.get_running_loop().create_future()
-    answer.then(future.set_result)
-    return (await future).value()
 
 
 async def completed(procedure: Coroutine[Any, None, Value]) -> Value:

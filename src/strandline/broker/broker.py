@@ -2,20 +2,20 @@
 
     settings → metadata store → session, cluster id → data directories and their logs → topics → sockets → housekeeping
 
-Everything here runs on one event loop's thread, which owns all state. A stop goes the other way: no new requests, no
-background work, then the logs are closed and marked clean, then the store.
+Everything here runs in one thread, which owns all state. A stop goes the other way: others lead what we led, no new
+requests, no background work, then the logs are closed and marked clean, then the store.
+
+`open` and `close` are procedures over given `Surroundings`; `start` and `stop` run them on an event loop with sockets.
 """
 
 from __future__ import annotations
 
-import asyncio
 import logging
-import secrets
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 
 from strandline.broker.api_handlers import api_handlers
-from strandline.broker.bridges import awaited, completed
+from strandline.broker.bridges import completed
 from strandline.broker.broker_settings import BrokerSettings
 from strandline.broker.cluster_image import ClusterImage
 from strandline.broker.configs.application import SettingsInForce
@@ -26,35 +26,36 @@ from strandline.broker.dispatch import Dispatch
 from strandline.broker.fetch_sessions import FetchSessions
 from strandline.broker.group_coordinator import GroupCoordinator
 from strandline.broker.handlers.produce import ProduceHandler
-from strandline.broker.host import LoopHost
 from strandline.broker.housekeeping.closing import flush_before_close
 from strandline.broker.housekeeping.housekeeping import Housekeeping
 from strandline.broker.identity import check_directories, claim_directories, cluster_id_of, stored_identity
 from strandline.broker.membership import Membership
 from strandline.broker.network_settings import NetworkSettings
 from strandline.broker.partitions import Partitions
-from strandline.broker.server import Server
+from strandline.broker.procedures import pause
 from strandline.broker.session_keeper import SessionKeeper
 from strandline.broker.store_loop import StoreLoop
+from strandline.broker.surroundings import LoopSurroundings, Surroundings
 from strandline.broker.transaction_services import TransactionServices
-from strandline.log.filesystem import RealFileSystem, make_directories_durably
+from strandline.log.filesystem import make_directories_durably
 from strandline.log.log_directories import LogDirectories
 from strandline.log.meta_properties import MetaProperties
 from strandline.metadata import paths
+from strandline.metadata.answer import Answer
 from strandline.metadata.embedded import EmbeddedStore
-from strandline.metadata.errors import StoreError
+from strandline.metadata.errors import NodeExists, StoreError
 from strandline.metadata.store import MetadataStore
 from strandline.metadata.zookeeper_settings import ZooKeeperSettings
 from strandline.model.settings import INT_MAX, CleanerSettings, LogDirectorySettings, ProducerStateSettings
 
 logger = logging.getLogger(__name__)
 
-IDLE_CHECK_S = 0.002
-LAST_WORK_S = 30.0  # what has begun may take so long before it is given up
+IDLE_CHECK_MS = 2
+LAST_WORK_MS = 30_000  # what has begun may take so long before it is given up
 
 
 class Broker:
-    """`start` it in a running event loop, then `stop` it there. One life only."""
+    """`start` it in a running event loop, then `stop` it there; or `open` and `close` it elsewhere. One life only."""
 
     def __init__(self, properties: Mapping[str, str], store: MetadataStore | None = None) -> None:
         """Raises `BadSetting` for settings that cannot be used. A store that is given is somebody else's to close."""
@@ -70,9 +71,14 @@ class Broker:
 
     async def start(self, progress: Callable[[str], None] | None = None) -> None:
         cleaner = self.configuration.of_broker(CleanerSettings)
-        self.host = LoopHost(self.settings.background_threads + cleaner.threads)
+        await completed(self.open(LoopSurroundings(self.settings.background_threads + cleaner.threads), progress))
+
+    async def open(self, surroundings: Surroundings, progress: Callable[[str], None] | None = None) -> None:
+        """A procedure. When it ends, requests are served."""
+        self.surroundings = surroundings
+        self.host = surroundings.host
+        self.filesystem = surroundings.filesystem
         try:
-            self.filesystem = RealFileSystem()
             make_directories_durably(self.filesystem, self.directory_settings.log_dirs[0])
             known = stored_identity(self.filesystem, self.directory_settings.log_dirs)
             self._take_identity(known)
@@ -116,10 +122,10 @@ class Broker:
 
     async def _open(self, known_cluster_id: str | None, progress: Callable[[str], None] | None) -> None:
         self.session_keeper = SessionKeeper(self._store, self.host)
-        self.session = await completed(self.session_keeper.open())
-        await completed(self._make_sure_of_paths())
-        cluster_id = await completed(cluster_id_of(self.session, self.host, known_cluster_id))
-        await completed(self._load_configuration())
+        self.session = await self.session_keeper.open()
+        await self._make_sure_of_paths()
+        cluster_id = await cluster_id_of(self.session, self.host, known_cluster_id)
+        await self._load_configuration()
         paths = self.directory_settings.log_dirs
         check_directories(self.filesystem, paths, self.settings.broker_id, cluster_id)
         self.directories = LogDirectories.open(
@@ -168,7 +174,7 @@ class Broker:
         self.transactions.connect(self.membership.peers)
         self.controller = self.membership.topics
         self.fetch_sessions = FetchSessions(
-            self.settings.max_incremental_fetch_session_cache_slots, lambda: secrets.randbelow(INT_MAX) + 1
+            self.settings.max_incremental_fetch_session_cache_slots, lambda: self.host.random_below(INT_MAX) + 1
         )
         produce = ProduceHandler(self.partitions, self.host, self.transactions.produce)
         self.dispatch = Dispatch(
@@ -178,7 +184,7 @@ class Broker:
         self._bind()
         if self.own_store is None:
             self.server.begin_accepting()  # the controller is another broker, who has to reach us
-        await completed(self.membership.join(self.addresses))
+        await self.membership.join(self.addresses)
         if self.own_store is not None:
             self.server.begin_accepting()
         self.housekeeping.start()
@@ -188,15 +194,20 @@ class Broker:
             self.configuration.set_topic(topic, None)
 
     def _bind(self) -> None:
-        self.server = Server(self.configuration.of_broker(NetworkSettings), self.dispatch)
+        self.server = self.surroundings.listener(self.configuration.of_broker(NetworkSettings), self.dispatch)
         SettingsInForce(self.configuration, self.partitions, self.directories, self.server, self.host)
         listener = self.settings.listener()
         self.addresses = self.server.bind(listener.host, listener.port)
 
     async def stop(self) -> None:
         """A clean stop: what was acknowledged is on the disk, and the next start need not look for it."""
+        await completed(self.membership.hand_over())
         self._close_coordinators()
         await self.server.stop()
+        await completed(self.close())
+
+    async def close(self) -> None:
+        """A procedure, once nobody is served any more."""
         await self._stop_housekeeping()
         await self._end_of_procedures()
         self.membership.leave()
@@ -204,7 +215,7 @@ class Broker:
         if self.own_store is None:
             self.session_keeper.close()
             with suppress(StoreError):
-                await awaited(self.session.close())
+                await self.session.close()
         self._close_store()
         self.host.close()
 
@@ -213,23 +224,23 @@ class Broker:
         self.transactions.close()
 
     async def _stop_housekeeping(self) -> None:
-        stopped = asyncio.Event()
-        self.housekeeping.stop(stopped.set)
-        await stopped.wait()
-        flushed = asyncio.Event()
-        flush_before_close(self.host, self.directories, flushed.set)
-        await flushed.wait()
+        stopped: Answer[None] = Answer()
+        self.housekeeping.stop(lambda: stopped.deliver(None))
+        await stopped
+        flushed: Answer[None] = Answer()
+        flush_before_close(self.host, self.directories, lambda: flushed.deliver(None))
+        await flushed
         self.housekeeping.write_last_high_watermarks()
 
     async def _end_of_procedures(self) -> None:
         """A topic that is being created is created: what procedures wait for comes by itself, unless it has to come
         from other brokers."""
-        deadline = self.host.now_ms() + LAST_WORK_S * 1000
+        deadline = self.host.now_ms() + LAST_WORK_MS
         while not (self._is_store_idle() and self.host.is_idle and self._is_membership_idle()):
             if self.host.now_ms() > deadline:
                 logger.warning("something that was asked for is not done, and this broker stops")
                 return
-            await asyncio.sleep(IDLE_CHECK_S)
+            await pause(self.host, IDLE_CHECK_MS)
 
     def _is_membership_idle(self) -> bool:
         return self.own_store is None or self.membership.is_idle
@@ -247,7 +258,8 @@ class Broker:
             for depth in range(1, len(parts) + 1):
                 node = "/" + "/".join(parts[:depth])
                 if await self.session.exists(node) is None:
-                    await self.session.create(node)
+                    with suppress(NodeExists):  # brokers of a new cluster start together
+                        await self.session.create(node)
 
     async def _load_configuration(self) -> None:
         """Dynamic settings and those of topics, before any log is opened with them."""

@@ -23,10 +23,9 @@ from strandline.broker.controller_messages import (
 )
 from strandline.broker.host import Host
 from strandline.broker.peers import PeerFailed, Peers, Purpose
-from strandline.broker.procedures import begin
+from strandline.broker.procedures import begin, pause
 from strandline.controller.effects import LeaderAndIsr, Request, StopReplica, UpdateMetadata
 from strandline.controller.events import BrokerAnswer, UpdateMetadataAnswered
-from strandline.metadata.answer import Answer
 from strandline.model.failures import ErrorCode
 from strandline.wire.layout import Message
 from strandline.wire.messages.leader_and_isr import LeaderAndIsrResponse
@@ -130,13 +129,8 @@ class ControllerOutbox:
                     timeout_ms=self._request_timeout_ms,
                 )
             except PeerFailed:
-                await self._pause()
+                await pause(self._host, RETRY_MS)
             else:
                 if self._is_open:
                     self._answered(mail.event(broker_id, response))
                 return
-
-    def _pause(self) -> Answer[None]:
-        pause: Answer[None] = Answer()
-        self._host.call_later(RETRY_MS, lambda: pause.deliver(None))
-        return pause

@@ -7,6 +7,7 @@ come in the one thread that owns the broker's state, and never inside the call t
 from __future__ import annotations
 
 import asyncio
+import secrets
 import time
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -30,6 +31,9 @@ class Host(Protocol):
     def call_later(self, delay_ms: float, callback: Callable[[], object]) -> Timer: ...
     def run_in_thread(self, work: Callable[[], Result], done: Callable[[Future[Result]], object]) -> None: ...
     def unique_id(self) -> UUID: ...
+    def random_below(self, limit: int) -> int:
+        """That nobody can guess."""
+        ...
 
 
 class LoopHost:
@@ -70,6 +74,9 @@ class LoopHost:
 
     def unique_id(self) -> UUID:
         return uuid4()
+
+    def random_below(self, limit: int) -> int:
+        return secrets.randbelow(limit)
 
     def close(self) -> None:
         """Waits for the threads; what they report is not heard any more."""

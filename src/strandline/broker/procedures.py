@@ -42,6 +42,12 @@ def begin(procedure: Procedure[None]) -> None:
     answer.then(lambda _: begin(procedure))
 
 
+def pause(host: Host, milliseconds: float) -> Answer[None]:
+    over: Answer[None] = Answer()
+    host.call_later(milliseconds, lambda: over.deliver(None))
+    return over
+
+
 async def all_of(procedures: Iterable[Procedure[Value]]) -> list[Value | Exception]:
     """Run them side by side: what they ask of the store is written in one go. Outcomes in their order."""
     outcomes: dict[int, Value | Exception] = {}

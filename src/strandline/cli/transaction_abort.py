@@ -12,7 +12,7 @@ from strandline.cli.transaction_rows import COLUMNS, producer_row
 from strandline.client.cluster import Cluster
 from strandline.client.failures import ClientError
 from strandline.client.settings import ClientSettings
-from strandline.client.transactions import ProducerView, abort_transaction, producers_of
+from strandline.client.transaction_administration import ProducerView, abort_transaction, producers_of
 from strandline.model.partitions import TopicPartition
 
 

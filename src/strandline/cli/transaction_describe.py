@@ -12,7 +12,7 @@ from strandline.cli.running import run
 from strandline.cli.times import now_ms
 from strandline.client.cluster import Cluster
 from strandline.client.settings import ClientSettings
-from strandline.client.transactions import TransactionView, describe_transaction
+from strandline.client.transaction_administration import TransactionView, describe_transaction
 
 COLUMNS = (
     Column("transactional_id", "transactional id"),

@@ -12,8 +12,8 @@ from strandline.cli.times import now_ms
 from strandline.cli.transaction_rows import COLUMNS, partitions_of, producer_row
 from strandline.client.cluster import Cluster
 from strandline.client.settings import ClientSettings
-from strandline.client.transactions import ProducerView
-from strandline.client.transactions import find_hanging as find
+from strandline.client.transaction_administration import ProducerView
+from strandline.client.transaction_administration import find_hanging as find
 
 MINUTE_MS = 60_000
 

@@ -13,8 +13,8 @@ from strandline.cli.running import run
 from strandline.client.cluster import Cluster
 from strandline.client.failures import BrokerRefused
 from strandline.client.settings import ClientSettings
-from strandline.client.transactions import describe_transaction
-from strandline.client.transactions import force_terminate as terminate
+from strandline.client.transaction_administration import describe_transaction
+from strandline.client.transaction_administration import force_terminate as terminate
 
 COLUMNS = (
     Column("transactional_id", "transactional id"),

@@ -9,7 +9,7 @@ from strandline.cli.reports import Column, Report, report_format_option
 from strandline.cli.running import run
 from strandline.client.cluster import Cluster
 from strandline.client.settings import ClientSettings
-from strandline.client.transactions import TransactionListing, list_transactions
+from strandline.client.transaction_administration import TransactionListing, list_transactions
 
 COLUMNS = (
     Column("transactional_id", "transactional id"),

@@ -11,7 +11,7 @@ from strandline.cli.running import run
 from strandline.cli.transaction_rows import COLUMNS, partitions_of, producer_row
 from strandline.client.cluster import Cluster
 from strandline.client.settings import ClientSettings
-from strandline.client.transactions import ProducerView, producers_of
+from strandline.client.transaction_administration import ProducerView, producers_of
 
 
 @click.command(cls=ClientCommand, short_help="Show the producers that partitions remember, and what they have open.")

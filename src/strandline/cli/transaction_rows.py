@@ -8,7 +8,7 @@ from typing import Any
 from strandline.cli.reports import Column
 from strandline.cli.topic_choice import choose_topics
 from strandline.client.cluster import Cluster
-from strandline.client.transactions import ProducerView
+from strandline.client.transaction_administration import ProducerView
 from strandline.model.partitions import TopicPartition
 
 COLUMNS = (

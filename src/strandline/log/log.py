@@ -18,7 +18,7 @@ from strandline.log.filesystem import Buffer
 from strandline.log.flush import FlushWork
 from strandline.log.log_slice import LogSlice
 from strandline.log.log_writer import LogWriter
-from strandline.log.lookup import TimestampOffset
+from strandline.log.lookup import FoundBatch, TimestampOffset
 from strandline.log.producer_state import CompletedTransaction
 from strandline.log.segment import Segment
 from strandline.model.failures import CorruptData, ErrorCode, Refused, check
@@ -262,6 +262,14 @@ class Log(LogWriter):
             return lookup.read_slice(self.segments, offset, max_bytes, max_offset=limit, log_end_offset=log_end_offset)
         except OSError as error:
             raise self.failed_to_read(error) from error
+
+    def find_batch(self, offset: int) -> FoundBatch | None:
+        """Where the record with this offset lies, if it is here."""
+        self.check_usable()
+        if not self.log_start_offset <= offset < self.log_end_offset:
+            return None
+        with self._read_fence:
+            return lookup.find_batch(self.segments, offset)
 
     def find_by_timestamp(self, timestamp: int) -> TimestampOffset | None:
         """The first record at or after `timestamp`, found exactly, also inside compressed batches (SPEC L5)."""

@@ -12,7 +12,8 @@ from strandline.log.log_slice import LogSlice
 from strandline.log.segment import Segment
 from strandline.log.segments import Segments
 from strandline.model.failures import CorruptData, TooLargeDecompressed
-from strandline.records.batch import HEAD_BYTES, MAGIC_V2, NO_TIMESTAMP, magic_of, read_head
+from strandline.records.batch import HEAD_BYTES, MAGIC_V2, NO_TIMESTAMP, BatchHead, magic_of, read_head
+from strandline.records.heads import head_of
 from strandline.records.record import read_records
 
 # A batch that grows beyond this is found as a whole: looking into it would hold up everybody for one who asks.
@@ -48,6 +49,25 @@ def read_slice(segments: Segments, offset: int, max_bytes: int, *, max_offset: i
         length = min(end - position, max(max_bytes, first_batch_bytes))
         return LogSlice(segment.file, position, max(0, length))
     return LogSlice(segments.active.file, segments.active.size_bytes, 0)
+
+
+class FoundBatch(NamedTuple):
+    """A batch, and where it lies."""
+
+    segment_base_offset: int
+    position: int
+    head: BatchHead
+
+
+def find_batch(segments: Segments, offset: int) -> FoundBatch | None:
+    """The batch that holds `offset`; None if compaction has left no record at or after it there."""
+    for segment in segments.from_offset(offset):
+        found = segment.position_of(offset)
+        if found is not None:
+            position, batch_bytes = found
+            head = head_of(segment.file.read(position, batch_bytes))
+            return FoundBatch(segment.base_offset, position, head) if head.base_offset <= offset else None
+    return None
 
 
 def find_by_timestamp(segments: Segments, timestamp: int, log_start_offset: int) -> TimestampOffset | None:

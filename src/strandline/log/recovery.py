@@ -16,7 +16,7 @@ gaps by nature.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import partial
 
 from strandline.log import checkpoints, names, replay
@@ -31,6 +31,7 @@ from strandline.log.segment_recovery import SegmentRecovery
 from strandline.log.segments import Segments
 from strandline.log.splitting import split_overflowed
 from strandline.model.failures import CorruptData
+from strandline.model.lazy_dataclass import dataclass
 from strandline.model.partitions import TopicPartition
 from strandline.model.settings import DAY_MS, LogSettings
 from strandline.records.batch import MAGIC_V2, BatchHead

@@ -9,7 +9,7 @@ from strandline.broker.configuration import Configuration
 from strandline.broker.host import Host
 from strandline.broker.network_settings import NetworkSettings
 from strandline.broker.partitions import NO_PARTITIONS, Partitions
-from strandline.broker.server import Server
+from strandline.broker.surroundings import Listener
 from strandline.log.log_directories import LogDirectories
 from strandline.model.settings import ProducerStateSettings
 from strandline.replication.settings import ReplicationSettings
@@ -21,7 +21,7 @@ class SettingsInForce:
         configuration: Configuration,
         partitions: Partitions,
         directories: LogDirectories,
-        server: Server,
+        server: Listener,
         host: Host,
     ) -> None:
         self._configuration = configuration

@@ -13,11 +13,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from strandline.broker.connection import Connection, Pending
 from strandline.broker.dispatch import Instead, Request
 from strandline.broker.host import Host
 from strandline.broker.partition import Partition
 from strandline.broker.partitions import NO_PARTITIONS, Partitions, TopicPartitions
-from strandline.broker.produce_lane import ALL_IN_SYNC, LaneRequest, lane_of
+from strandline.broker.produce_lane import ALL_IN_SYNC, LaneRequest, ProduceLane, lane_of
 from strandline.broker.transactional_produce import ProduceInTransactions, TransactionalRequest
 from strandline.log.log_writer import Appended
 from strandline.model.failures import ErrorCode, Refused, StorageFailed
@@ -72,8 +73,8 @@ class ProduceHandler:
         self._host = host
         self._transactions = transactions
         self._produced: list[Produced] = []
-        self._batches: dict[Partition, list[Buffer]] = {}
-        self._answers: dict[Partition, list[Place | LaneRequest]] = {}
+        self.collected: dict[Partition, list[Buffer]] = {}  # batches that wait for `settle`
+        self._answers: dict[Partition, list[Place]] = {}
 
     def __call__(self, request: Request) -> Instead:
         asked = decode_produce_request(request.api_version, request.body)
@@ -107,7 +108,7 @@ class ProduceHandler:
         partition = self._topic(request.api_version, topic).get(topic.partition_data[0].index)
         if partition is not None and not partition.is_internal:
             frame = request.frame
-            request.connection.lane = lane_of(frame, asked, request.api_version, partition, self.add)
+            request.connection.lane = lane_of(frame, asked, request.api_version, partition, self)
 
     def _topic(self, version: int, topic: TopicProduceData) -> TopicPartitions:
         if version >= TOPIC_IDS_FROM:
@@ -136,10 +137,10 @@ class ProduceHandler:
             return
         add(partition, batch, (produced, result))
 
-    def add(self, partition: Partition, batch: Buffer, place: Place | LaneRequest) -> None:
-        batches = self._batches.get(partition)
+    def add(self, partition: Partition, batch: Buffer, place: Place) -> None:
+        batches = self.collected.get(partition)
         if batches is None:
-            self._batches[partition] = [batch]
+            self.collected[partition] = [batch]
             self._answers[partition] = [place]
         else:
             batches.append(batch)
@@ -167,8 +168,8 @@ class ProduceHandler:
     # After the last request of a receive.
 
     def settle(self) -> None:
-        batches, answers = self._batches, self._answers
-        self._batches, self._answers = {}, {}
+        batches, answers = self.collected, self._answers
+        self.collected, self._answers = {}, {}
         if batches:
             now_ms = self._host.now_ms()
             for partition, of_partition in batches.items():
@@ -178,39 +179,36 @@ class ProduceHandler:
             for each in produced:
                 self.finish(each)
 
-    def append(
-        self,
-        partition: Partition,
-        batches: Sequence[Buffer],
-        answers: Sequence[Place | LaneRequest],
-        now_ms: int,
-    ) -> None:
-        try:
-            outcomes = partition.append(batches, now_ms)
-        except StorageFailed as failure:
-            outcomes = [Refused(ErrorCode.KAFKA_STORAGE_ERROR, str(failure))] * len(batches)
-        for place, outcome in zip(answers, outcomes, strict=True):
-            if type(place) is LaneRequest:
-                lane = place.lane
-                if type(outcome) is Appended and (
-                    lane.acks != ALL_IN_SYNC or outcome.last_offset < partition.high_watermark
-                ):
-                    place.parts = [lane.answer(place.correlation_id, outcome.base_offset, outcome.log_append_time_ms)]
-                    continue
-                produced, result = self._general(place)
-            else:
-                assert isinstance(place, tuple)
-                produced, result = place
+    def append(self, partition: Partition, batches: Sequence[Buffer], answers: Sequence[Place], now_ms: int) -> None:
+        for (produced, result), outcome in zip(answers, self._outcomes(partition, batches, now_ms), strict=True):
             _note(produced, partition, result, outcome)
 
-    def _general(self, request: LaneRequest) -> Place:
-        """A request that came along a lane and turned out to have more to it."""
-        lane = request.lane
-        result = PartitionProduceResponse(lane.partition.name.partition, 0, -1)
-        produced = Produced(request, lane.acks, lane.timeout_ms)
-        produced.response = lane.response(result)
-        self._produced.append(produced)
-        return produced, result
+    def _outcomes(self, partition: Partition, batches: Sequence[Buffer], now_ms: int) -> Sequence[Appended | Refused]:
+        try:
+            return partition.append(batches, now_ms)
+        except StorageFailed as failure:
+            return [Refused(ErrorCode.KAFKA_STORAGE_ERROR, str(failure))] * len(batches)
+
+    # Requests along a lane.
+
+    def append_run(
+        self, lane: ProduceLane, batches: list[memoryview], correlation_ids: list[int], connection: Connection
+    ) -> bytes | list[Pending]:
+        """Those of one receive, in one write: their answers, or what waits for them."""
+        outcomes = self._outcomes(lane.partition, batches, self._host.now_ms())
+        answers = lane.answers(correlation_ids, outcomes)
+        if answers is not None:
+            return answers
+        requests: list[Pending] = []
+        for correlation_id, outcome in zip(correlation_ids, outcomes, strict=True):
+            request = LaneRequest(connection, lane, correlation_id)
+            result = PartitionProduceResponse(lane.partition.name.partition, 0, -1)
+            produced = Produced(request, lane.acks, lane.timeout_ms)
+            produced.response = lane.response(result)
+            _note(produced, lane.partition, result, outcome)
+            self.finish(produced)
+            requests.append(request)
+        return requests
 
     def finish(self, produced: Produced) -> None:
         if produced.acks == NO_ACKS:
