@@ -35,7 +35,7 @@ def create_topic(admin: AdminClient) -> None:
 
 
 class Acknowledged:
-    """A producer, what was acknowledged, and the longest time in which nothing was."""
+    """A producer, what was acknowledged, and the longest time in which nothing was while it waited for something."""
 
     def __init__(self, bootstrap: str) -> None:
         self.values: list[int] = []
@@ -48,6 +48,8 @@ class Acknowledged:
 
     def send(self, values: range) -> None:
         for value in values:
+            if value == len(self.values):  # nothing is under way: only from now on is somebody waiting
+                self._last_s = time.monotonic()
             self._producer.produce(TOPIC, str(value).encode(), on_delivery=self._delivered)
             self._producer.poll(0.002)
 

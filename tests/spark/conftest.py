@@ -41,6 +41,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
             "spark.ui.enabled": "false",
             "spark.ui.showConsoleProgress": "false",
             "spark.log.level": "OFF",
+            "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
             "spark.sql.session.timeZone": "UTC",
             "spark.sql.shuffle.partitions": "2",
             "spark.sql.warehouse.dir": str(tmp_path_factory.mktemp("warehouse")),

@@ -27,6 +27,7 @@ from strandline.broker.handlers.offset_fetch import offset_fetch_handler
 from strandline.broker.handlers.offset_for_leader_epoch import offset_for_leader_epoch_handler
 from strandline.broker.handlers.produce import ProduceHandler
 from strandline.broker.handlers.sync_group import sync_group_handler
+from strandline.wire.messages.controlled_shutdown import ControlledShutdownRequest
 from strandline.wire.messages.leader_and_isr import LeaderAndIsrRequest
 from strandline.wire.messages.stop_replica import StopReplicaRequest
 from strandline.wire.messages.update_metadata import UpdateMetadataRequest
@@ -39,7 +40,14 @@ if TYPE_CHECKING:
 
 def api_handlers(broker: Broker, produce: ProduceHandler) -> dict[ApiKey, Handler]:
     groups, image, host = broker.groups, broker.image, broker.host
-    fetch = FetchHandler(broker.partitions, broker.fetch_sessions, broker.host, broker.settings.fetch_max_bytes)
+    fetch = FetchHandler(
+        broker.partitions,
+        broker.fetch_sessions,
+        broker.membership.live_brokers,
+        broker.membership.quotas,
+        broker.host,
+        broker.settings.fetch_max_bytes,
+    )
     handlers: dict[ApiKey, Handler] = {
         ApiKey.PRODUCE: produce,
         ApiKey.FETCH: fetch,
@@ -72,4 +80,5 @@ def control_handlers(membership: Membership) -> dict[ApiKey, Handler]:
         ApiKey.LEADER_AND_ISR: control_handler(LeaderAndIsrRequest, membership.leader_and_isr),
         ApiKey.STOP_REPLICA: control_handler(StopReplicaRequest, membership.stop_replica),
         ApiKey.UPDATE_METADATA: control_handler(UpdateMetadataRequest, membership.update_metadata),
+        ApiKey.CONTROLLED_SHUTDOWN: control_handler(ControlledShutdownRequest, membership.controlled_shutdown),
     }

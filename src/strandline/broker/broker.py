@@ -2,8 +2,8 @@
 
     settings → metadata store → session, cluster id → data directories and their logs → topics → sockets → housekeeping
 
-Everything here runs in one thread, which owns all state. A stop goes the other way: no new requests, no background
-work, then the logs are closed and marked clean, then the store.
+Everything here runs in one thread, which owns all state. A stop goes the other way: others lead what we led, no new
+requests, no background work, then the logs are closed and marked clean, then the store.
 
 `open` and `close` are procedures over given `Surroundings`; `start` and `stop` run them on an event loop with sockets.
 """
@@ -192,6 +192,7 @@ class Broker:
 
     async def stop(self) -> None:
         """A clean stop: what was acknowledged is on the disk, and the next start need not look for it."""
+        await completed(self.membership.hand_over())
         self.groups.close()
         await self.server.stop()
         await completed(self.close())

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 import socket
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, cast
 
 from strandline.broker.adoption import adopt_folders
@@ -16,7 +16,9 @@ from strandline.broker.cluster_image import BrokerAddress, PartitionImage
 from strandline.broker.config_notices import ConfigNotices
 from strandline.broker.controller_fence import ControllerFence
 from strandline.broker.controller_loop import ControllerLoop
+from strandline.broker.directory_notices import DirectoryNotices
 from strandline.broker.fetcher_settings import FetcherSettings
+from strandline.broker.handing_over import HandingOver
 from strandline.broker.isr_changes import IsrChanges
 from strandline.broker.journal import JournalQueue, JournalWriter
 from strandline.broker.journal_settings import JournalSettings
@@ -26,9 +28,13 @@ from strandline.broker.procedures import begin, pause
 from strandline.broker.registration import IdInUse, LiveBrokers, Registration
 from strandline.broker.replica_fetchers import ReplicaFetchers
 from strandline.broker.replicas import Replicas
+from strandline.broker.replication_quotas import ReplicationQuotas
+from strandline.broker.shutdown_requests import ShutdownRequests
+from strandline.broker.shutdown_settings import ShutdownSettings
 from strandline.broker.topic_administration import TopicAdministration
 from strandline.client.settings import Address
 from strandline.controller.settings import ControllerSettings
+from strandline.log.log_directory import LogDirectory
 from strandline.metadata import paths
 from strandline.metadata.answer import Answer
 from strandline.metadata.broker_values import PLAINTEXT, BrokerRegistration, Endpoint
@@ -38,6 +44,7 @@ from strandline.model.partitions import TopicPartition
 from strandline.model.settings import ReplicationSettings as TopicReplicationSettings
 from strandline.replication.settings import ReplicationSettings
 from strandline.wire.layout import Message
+from strandline.wire.messages.controlled_shutdown import ControlledShutdownRequest
 from strandline.wire.messages.leader_and_isr import LeaderAndIsrRequest
 from strandline.wire.messages.stop_replica import StopReplicaRequest
 from strandline.wire.messages.update_metadata import UpdateMetadataRequest
@@ -50,6 +57,8 @@ logger = logging.getLogger(__name__)
 
 JOIN_TIMEOUT_MS = 15_000
 REGISTER_AGAIN_MS = 200
+LAST_ORDERS_MS = 1_000
+LOOK_MS = 10
 MARGIN_MS = 2_000  # until a session that is over is seen to be over
 
 
@@ -66,11 +75,13 @@ class Membership:
         journal_settings = broker.configuration.of_broker(JournalSettings)
         self.journal = JournalQueue(broker_id, journal_settings, host, is_kept=broker.own_store is None)
         self.isr_changes = IsrChanges(session, self.live_brokers, host)
+        self.quotas = ReplicationQuotas(broker_id, broker.configuration, host)
         self.fetchers = ReplicaFetchers(
             broker_id,
             lambda: self.registration.broker_epoch,
             self.peers,
             broker.configuration.of_broker(FetcherSettings),
+            self.quotas,
             host,
         )
         self.replicas = Replicas(
@@ -96,7 +107,19 @@ class Membership:
             host,
             tell=self.journal.tell,
         )
+        self.shutdowns = ShutdownRequests(self.loop, self.live_brokers)
+        self._handing_over = HandingOver(
+            broker_id,
+            lambda: self.registration.broker_epoch,
+            broker.image,
+            self.live_brokers,
+            lambda: broker.session_keeper.is_connected,
+            self.peers,
+            host,
+        )
         self.topics = TopicAdministration(self.loop, self.peers, broker.image, broker.configuration, host)
+        self._directory_notices = DirectoryNotices(broker_id, session, host)
+        broker.directory_failures.when_failed = self._directory_failed
         self.journal_writer = JournalWriter(
             broker_id, self.journal, self.topics, broker.image, broker.partitions, self.peers, journal_settings, host
         )
@@ -175,13 +198,28 @@ class Membership:
         begin(self.live_brokers.read())
         self.notices.start()
 
+    async def hand_over(self) -> None:
+        """Before a clean stop: others lead what we led."""
+        self.replicas.prepare_to_leave()
+        await self._handing_over.hand_over(self._broker.configuration.of_broker(ShutdownSettings))
+        until_ms = self._host.now_ms() + LAST_ORDERS_MS
+        while not self.loop.is_idle and self._host.now_ms() < until_ms:
+            await pause(self._host, LOOK_MS)  # if we are the controller, the others hear of it from us
+
     def leave(self) -> None:
         self._is_member = False
         self.journal_writer.close()
         self.loop.close()
         self.fetchers.close()
         self.isr_changes.close()
+        self._directory_notices.close()
         self.peers.close()
+
+    def _directory_failed(self, directory: LogDirectory) -> None:
+        """It may have failed in the middle of anything."""
+        names = list(directory.logs)
+        self._host.call_soon(lambda: self.replicas.directory_failed(names))
+        self._directory_notices.tell()
 
     @property
     def is_idle(self) -> bool:
@@ -221,6 +259,7 @@ class Membership:
             ApiKey.LEADER_AND_ISR: self.leader_and_isr,
             ApiKey.STOP_REPLICA: self.stop_replica,
             ApiKey.UPDATE_METADATA: self.update_metadata,
+            ApiKey.CONTROLLED_SHUTDOWN: self.controlled_shutdown,
         }
 
     async def leader_and_isr(self, request: Message) -> Message:
@@ -243,6 +282,9 @@ class Membership:
             self._check_up()
         return response
 
+    async def controlled_shutdown(self, request: Message) -> Message:
+        return await self.shutdowns.answer(cast("ControlledShutdownRequest", request))
+
     def _check_up(self) -> None:
         """Clients may come once they are told the truth: who leads what, and what is offline."""
         image, broker_id = self._broker.image, self._broker.settings.broker_id
@@ -254,7 +296,7 @@ class Membership:
             for index, partition in topic.partitions.items()
             if broker_id in partition.replicas
         ]
-        if all(_is_true(could, partition, broker_id) for could, partition in ours):
+        if all(_is_true(could, partition, broker_id, image.brokers) for could, partition in ours):
             self._up.deliver(None)
 
     def _give_up_waiting(self) -> None:
@@ -269,7 +311,10 @@ class Membership:
             self._host.call_later(settings.isr_check_interval_ms, self._check_followers)
 
 
-def _is_true(could: bool | None, shown: PartitionImage, broker_id: int) -> bool:
+def _is_true(could: bool | None, shown: PartitionImage, broker_id: int, live: Collection[int]) -> bool:
+    """That nobody leads is true where nobody is there who may: of a cluster that starts, the first may be alone."""
     if could is None:
         return False
-    return shown.leader_id >= 0 if could else shown.leader_id != broker_id
+    if could and shown.leader_id < 0:
+        return not any(member in live for member in shown.isr)
+    return could or shown.leader_id != broker_id

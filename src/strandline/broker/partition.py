@@ -249,16 +249,11 @@ class Partition:
     def read(self, offset: int, max_bytes: int, *, committed_only: bool = False) -> LogSlice:
         """What a consumer may see from `offset` on: whole batches but for the last, and at least one if there is one.
 
-        A consumer's position may not lie between the high watermark and the log end (SPEC R3).
+        Between the high watermark and the log end there is nothing for it yet. It may well stand there: a new leader's
+        high watermark is behind what the old one had committed and shown, until the followers have fetched again.
         """
-        high_watermark = self.high_watermark
-        if not self.log.log_start_offset <= offset <= high_watermark:
-            raise Refused(
-                ErrorCode.OFFSET_OUT_OF_RANGE,
-                f"offset {offset} of {self.name} is not within {self.log.log_start_offset} and {high_watermark}",
-            )
         return self.log.read(
-            offset, max_bytes, max_offset=self.last_stable_offset if committed_only else high_watermark
+            offset, max_bytes, max_offset=self.last_stable_offset if committed_only else self.high_watermark
         )
 
     # Waiting.

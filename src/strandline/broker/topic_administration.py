@@ -154,7 +154,7 @@ class TopicAdministration:
                     missing.append(self._by_default(topic))
                 except Refused as refused:
                     failed[topic] = refused
-        if self._loop.controller is not None:
+        if self._loop.holds_office:
             outcomes = await self.create_topics(missing)
         else:
             outcomes = await self._create_elsewhere(missing)

@@ -8,9 +8,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
-from strandline.cluster.ports import HOST
+from strandline.cluster.place import HERE, Place
 from strandline.cluster.process import ServerProcess
 from strandline.program import serve_command
 
@@ -18,24 +18,35 @@ READY = b"strandline is ready at "
 
 
 class BrokerServer:
-    def __init__(self, directory: str, broker_id: int, port: int, settings: Mapping[str, str]) -> None:
-        """The settings of all brokers; what is this one's own is added."""
+    def __init__(
+        self,
+        directory: str,
+        broker_id: int,
+        port: int,
+        settings: Mapping[str, str],
+        *,
+        place: Place = HERE,
+        flags: Sequence[str] = (),
+    ) -> None:
+        """The settings of all brokers; what is this one's own is added. Flags are those of `strandline serve`."""
         self.broker_id = broker_id
         self.port = port
+        self.host = place.host
         self.directory = directory
         self.data = f"{directory}/data"
+        self.data_directories = (self.data, *place.more_data)
         own = {
             "broker.id": str(broker_id),
-            "log.dirs": self.data,
-            "listeners": f"PLAINTEXT://{HOST}:{port}",
+            "log.dirs": ",".join(self.data_directories),
+            "listeners": f"PLAINTEXT://{place.host}:{port}",
         }
-        command = serve_command({**settings, **own})
+        command = [*place.within, *serve_command({**settings, **own}, *flags)]
         self.process = ServerProcess("broker", directory, command, title=f"broker {broker_id}")
         self._log_position = 0
 
     @property
     def address(self) -> str:
-        return f"{HOST}:{self.port}"
+        return f"{self.host}:{self.port}"
 
     @property
     def is_running(self) -> bool:

@@ -15,7 +15,7 @@ The processes outlive whoever started them; `find` has them again by the directo
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Self
 
@@ -31,6 +31,7 @@ from strandline.cluster.creation import (
     reserve_broker_ports,
 )
 from strandline.cluster.directory_lock import locked
+from strandline.cluster.place import HERE, Place
 from strandline.cluster.ports import PortInUse, ReservedPorts
 from strandline.cluster.process import ServerProcess
 from strandline.cluster.starting import Server, start_all
@@ -55,8 +56,11 @@ class ProcessCluster:
         plan: ClusterPlan,
         zookeeper: ZooKeeperEnsemble | None,
         reserved: ReservedPorts | None = None,
+        *,
+        places: Mapping[int, Place] | None = None,
+        broker_flags: Sequence[str] = (),
     ) -> None:
-        """Use `create` or `find`."""
+        """Use `create` or `find`. Brokers that are given no place of their own are here."""
         self.directory = directory
         self.plan = plan
         self.zookeeper = zookeeper
@@ -64,7 +68,14 @@ class ProcessCluster:
         settings = {**plan.settings, "zookeeper.connect": self.connect}
         root = os.path.abspath(directory)
         self.brokers = {
-            broker_id: BrokerServer(f"{root}/broker-{broker_id}", broker_id, port, settings)
+            broker_id: BrokerServer(
+                f"{root}/broker-{broker_id}",
+                broker_id,
+                port,
+                settings,
+                place=(places or {}).get(broker_id, HERE),
+                flags=broker_flags,
+            )
             for broker_id, port in plan.brokers.items()
         }
 
@@ -79,11 +90,13 @@ class ProcessCluster:
         zookeeper: str = "",
         settings: Mapping[str, str] | None = None,
         java_home: str | None = None,
+        broker_flags: Sequence[str] = (),
     ) -> ProcessCluster:
         """In a directory of its own. Nothing is started yet, and nothing is written if it cannot be.
 
         Ports are consecutive from `port` on, or any with 0. `zookeeper` is the `zookeeper.connect` of an ensemble that
-        is there already. Settings are those of all brokers, by Kafka's names.
+        is there already. Settings are those of all brokers, by Kafka's names; flags, which are not kept, those of
+        `strandline serve`.
         """
         directory = os.fspath(directory)
         check_directory(directory)
@@ -101,7 +114,7 @@ class ProcessCluster:
         if installation is not None:
             ensemble = create_zookeeper(directory, installation, zookeepers, any_ports=port == 0)
         plan.save(directory)
-        return cls(directory, plan, ensemble, reserved)
+        return cls(directory, plan, ensemble, reserved, broker_flags=broker_flags)
 
     @classmethod
     def find(cls, directory: str | os.PathLike[str], java_home: str | None = None) -> ProcessCluster:

@@ -65,6 +65,7 @@ class AlterReassignmentsRequest:
 
     request: int
     targets: Mapping[TopicPartition, tuple[int, ...] | None]
+    may_change_factor: bool = True  # how many replicas there are (KIP-860)
 
     def __str__(self) -> str:
         moves = (f"{name} {'cancel' if to is None else f'to {ids_text(to)}'}" for name, to in self.targets.items())

@@ -23,6 +23,7 @@ OPERATIONS = (
     "truncate",
     "write",
 )
+RESHAPING = frozenset({"truncate", "rename", "remove", "write"})
 TRACE_LINES_MAX = 1000
 
 
@@ -47,9 +48,11 @@ class FaultInjector:
     def __init__(self, *, space_bytes_max: int | None = None) -> None:
         self.now_ms = 0
         self.operations = 0
+        self.reshapes = 0  # operations among them after which a file may hold less than before, or be another
         self.trace: deque[str] = deque(maxlen=TRACE_LINES_MAX)
         self.faults: list[Fault] = []
         self.power_lost = False
+        self.is_watched = False  # by somebody outside the world, to whom no fault happens
         self.space_bytes_max = space_bytes_max
         self.used_bytes = 0
         self.mapped: list[FileNode] = []
@@ -65,8 +68,13 @@ class FaultInjector:
         """Lose power once that many more changing operations are done: what comes next raises `PowerLost`."""
         self._stop_at = self.operations + operations
 
+    def let_go(self) -> None:
+        """Nobody will look here again: what is left of a dead process may write as it likes."""
+        self._stop_at = None
+        self.faults.clear()
+
     def require_power(self) -> None:
-        if self.operations == self._stop_at:
+        if self.operations == self._stop_at and not self.is_watched:
             self.observe_mappings()
             self.power_lost = True
             raise PowerLost(f"after {self.operations} operations")
@@ -74,13 +82,15 @@ class FaultInjector:
     def look(self, operation: str, path: str) -> None:
         """Before an operation that changes nothing."""
         self.require_power()
-        if self.faults:
+        if self.faults and not self.is_watched:
             self._fail_if_planned(operation, path)
 
     def change(self, operation: str, path: str, line: str) -> None:
         """Before an operation that changes something; `line` goes into the trace."""
         self.require_power()
         self.operations += 1
+        if operation in RESHAPING:
+            self.reshapes += 1
         self.trace.append(line)
         if self.faults:
             self._fail_if_planned(operation, path)

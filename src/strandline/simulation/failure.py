@@ -1,0 +1,11 @@
+"""How a simulation fails: an invariant does not hold, or the code did what nobody foresaw."""
+
+from __future__ import annotations
+
+
+class Violation(Exception):
+    def __init__(self, invariant: str, sentence: str, step: int) -> None:
+        super().__init__(f"{invariant}: {sentence}")
+        self.invariant = invariant
+        self.sentence = sentence
+        self.step = step

@@ -1,0 +1,115 @@
+"""What clients were told, against what is true: nothing acknowledged is lost, repeated, moved or out of order.
+
+Every batch that a producer makes is unlike all others, so its CRC is its name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from strandline.model.partitions import TopicPartition
+from strandline.simulation.observed import Batch, PartitionTruth
+
+
+class Sent(NamedTuple):
+    producer: str
+    number: int  # within its producer and partition
+    is_idempotent: bool
+
+
+class Acknowledged(NamedTuple):
+    crc: int
+    base_offset: int
+    at_us: int
+
+
+class History:
+    def __init__(self) -> None:
+        self.sent: dict[int, Sent] = {}
+        self.acknowledged: dict[TopicPartition, list[Acknowledged]] = {}
+        self.failed: dict[int, None] = {}  # definitely
+        self.read: dict[TopicPartition, dict[int, int]] = {}  # crc by base offset
+        self.complaints: list[str] = []
+        self.acknowledged_count = 0
+        self.read_count = 0
+
+    def acknowledge(self, partition: TopicPartition, crc: int, base_offset: int, now_us: int) -> None:
+        """With acks=all. An offset of -1 says that it is there, and not where."""
+        self.acknowledged_count += 1
+        if base_offset >= 0:
+            self.acknowledged.setdefault(partition, []).append(Acknowledged(crc, base_offset, now_us))
+
+    def was_read(self, reader: str, partition: TopicPartition, batch: Batch) -> None:
+        self.read_count += 1
+        known = self.read.setdefault(partition, {}).setdefault(batch.base_offset, batch.crc)
+        if known != batch.crc:
+            self.complaints.append(
+                f"{reader} read {batch} of {partition}; before, somebody read crc {known:08x} at that offset"
+            )
+
+
+class AcknowledgedStays:
+    """What was acknowledged with acks=all is committed where it was said to be; asked when it is acknowledged, and
+    again at the end."""
+
+    name = "AcknowledgedStays"
+
+    def __init__(self, history: History) -> None:
+        self._history = history
+        self._looked: dict[PartitionTruth, int] = {}
+
+    def check(self, truth: PartitionTruth) -> Iterator[str]:
+        acknowledged = self._history.acknowledged.get(truth.name, [])
+        looked = self._looked.get(truth, 0)
+        if looked == len(acknowledged) or truth.is_compacted:
+            return
+        self._looked[truth] = len(acknowledged)
+        committed = {batch.base_offset: batch.crc for batch in truth.committed[-200:]}
+        for each in acknowledged[looked:]:
+            if committed.get(each.base_offset) != each.crc and not _is_older(truth, each):
+                yield f"crc {each.crc:08x} was acknowledged at offset {each.base_offset} and is not committed there"
+
+
+class OnceAndInOrder:
+    """Of an idempotent producer each batch is committed once, and in the order in which it was sent."""
+
+    name = "OnceAndInOrder"
+
+    def __init__(self, history: History) -> None:
+        self._history = history
+        self._looked: dict[PartitionTruth, int] = {}
+        self._last: dict[tuple[PartitionTruth, str], int] = {}
+
+    def check(self, truth: PartitionTruth) -> Iterator[str]:
+        looked = self._looked.get(truth, 0)
+        self._looked[truth] = len(truth.committed)
+        for batch in truth.committed[looked:]:
+            sent = self._history.sent.get(batch.crc)
+            if sent is None or not sent.is_idempotent:
+                continue
+            last = self._last.get((truth, sent.producer), -1)
+            self._last[truth, sent.producer] = sent.number
+            if sent.number <= last:
+                yield f"batch {sent.number} of {sent.producer} is committed at {batch}, after its batch {last}"
+
+
+class ReadsAreTrue:
+    """Nobody reads what is not committed, and nobody reads two things at one offset."""
+
+    name = "ReadsAreTrue"
+
+    def __init__(self, history: History) -> None:
+        self._history = history
+
+    def check(self, truth: PartitionTruth) -> Iterator[str]:
+        _ = truth
+        complaints, self._history.complaints = self._history.complaints, []
+        yield from complaints
+
+
+def _is_older(truth: PartitionTruth, each: Acknowledged) -> bool:
+    for batch in truth.committed:
+        if batch.base_offset == each.base_offset:
+            return batch.crc == each.crc
+    return False

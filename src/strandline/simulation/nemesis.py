@@ -1,0 +1,187 @@
+"""The enemy: chooses faults, one after another, within what a correct cluster must survive.
+
+Between faults it leaves some time, and at the end of each it mends what it broke.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from itertools import permutations
+from typing import TYPE_CHECKING
+
+from strandline.simulation.machine import Machine
+from strandline.simulation.simulated_store import STORE
+
+if TYPE_CHECKING:
+    from strandline.simulation.simulation import Simulation
+
+SECOND_US = 1_000_000
+Fault = Callable[[], None]
+
+
+class Nemesis:
+    def __init__(self, simulation: Simulation, names: tuple[str, ...]) -> None:
+        self._simulation = simulation
+        self._world = simulation.world
+        self._network = simulation.network
+        self._chance = simulation.world.chance("nemesis")
+        self._machines = simulation.machines
+        self._is_at_work = True
+        self.injected: Counter[str] = Counter()
+        self._faults: dict[str, Fault] = {name: getattr(self, f"_{name}") for name in names}
+
+    def start(self) -> None:
+        self._later(self._strike, 0.5, 4)
+
+    def end(self) -> None:
+        """No more of it; what is broken is mended."""
+        self._is_at_work = False
+        self._network.mend()
+        for machine in self._machines:
+            machine.slow_disk_us = machine.slow_sending_us = 0
+            machine.resume()
+            machine.start()
+
+    def _later(self, callback: Callable[[], None], least_s: float, most_s: float) -> None:
+        self._world.after(int(self._chance.uniform(least_s, most_s) * SECOND_US), callback)
+
+    def _strike(self) -> None:
+        if not self._is_at_work:
+            return
+        name = self._chance.choice(list(self._faults))
+        self.injected[name] += 1
+        self._world.tell(f"fault: {name}")
+        self._faults[name]()
+        self._later(self._strike, 0.2, 12)
+
+    def _machine(self) -> Machine:
+        return self._chance.choice(self._machines)
+
+    def _leader(self) -> Machine:
+        """Of some partition, if there is one; leaders are where it hurts."""
+        leaders = [
+            truth.stored.leader
+            for truth in self._simulation.observer.partitions.values()
+            if truth.stored is not None and truth.stored.leader >= 0
+        ]
+        if leaders and self._chance.random() < 0.6:
+            return self._machines[self._chance.choice(leaders) - 1]
+        return self._machine()
+
+    # Processes.
+
+    def _kill(self) -> None:
+        machine = self._leader()
+        machine.kill()
+        self._later(machine.start, 0.1, 15)
+
+    def _kill_amid_files(self) -> None:
+        machine = self._leader()
+        machine.die_after(self._chance.randint(0, 60))
+        self._later(machine.start, 5, 20)
+
+    def _kill_all(self) -> None:
+        for machine in self._machines:
+            machine.kill()
+            self._later(machine.start, 0.1, 10)
+
+    def _stop(self) -> None:
+        machine = self._leader()
+        machine.stop()
+        self._later(machine.start, 0.5, 15)
+
+    def _pause(self) -> None:
+        machine = self._leader()
+        machine.pause()
+        self._later(machine.resume, 0.1, 25)
+
+    # The network.
+
+    def _cut_off(self) -> None:
+        """One broker from some or all of the others, in both directions or one."""
+        name, others = self._leader().name, self._others()
+        for other in others:
+            if self._chance.random() < 0.7:
+                self._cut_one(name, other)
+        self._later(self._network.mend, 0.5, 30)
+
+    def _cut_one(self, name: str, other: str) -> None:
+        way = self._chance.randrange(3)
+        if name == other:
+            return
+        if way != 1:
+            self._network.cut(name, other)
+        if way != 2:
+            self._network.cut(other, name)
+
+    def _others(self) -> list[str]:
+        return [machine.name for machine in self._machines] + [STORE]
+
+    def _cut_from_store(self) -> None:
+        self._cut_one(self._leader().name, STORE)
+        self._later(self._network.mend, 0.5, 25)
+
+    def _ring(self) -> None:
+        """Each reaches the next and nobody else."""
+        names = [machine.name for machine in self._machines]
+        following = dict(zip(names, names[1:] + names[:1], strict=True))
+        for source, target in permutations(names, 2):
+            if following[source] != target:
+                self._network.cut(source, target)
+        self._later(self._network.mend, 0.5, 20)
+
+    def _slow_network(self) -> None:
+        for source, target in permutations(self._others(), 2):
+            if self._chance.random() < 0.5:
+                self._network.slow_down(source, target, self._chance.choice((20_000, 400_000, 4_000_000)))
+        self._later(self._network.mend, 1, 20)
+
+    # The store.
+
+    def _sever_session(self) -> None:
+        links = list(self._simulation.store.links.values())
+        if links:
+            self._chance.choice(links).sever()
+
+    def _expire_session(self) -> None:
+        sessions = list(self._simulation.store.links)
+        if sessions:
+            self._simulation.store.expire(self._chance.choice(sessions))
+
+    # Disks.
+
+    def _slow_disk(self) -> None:
+        machine = self._machine()
+        machine.slow_disk_us = self._chance.choice((20_000, 500_000, 5_000_000))
+
+        def mend() -> None:
+            machine.slow_disk_us = 0
+
+        self._later(mend, 1, 15)
+
+    def _slow_sending(self) -> None:
+        machine = self._machine()
+        machine.slow_sending_us = self._chance.choice((5_000, 200_000, 2_000_000))
+
+        def mend() -> None:
+            machine.slow_sending_us = 0
+
+        self._later(mend, 1, 15)
+
+
+FAULTS = (
+    "kill",
+    "kill_amid_files",
+    "kill_all",
+    "stop",
+    "pause",
+    "cut_off",
+    "cut_from_store",
+    "ring",
+    "slow_network",
+    "sever_session",
+    "expire_session",
+    "slow_disk",
+    "slow_sending",
+)

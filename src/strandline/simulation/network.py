@@ -1,0 +1,205 @@
+"""The simulated network: lines between processes, as TCP has them, over links that can be cut in one direction.
+
+A line keeps its order. While a link is cut, what is on its way waits, as TCP sends again; who does not want to wait
+hangs up, but what was sent before may still arrive afterwards, when nobody expects it any more. That is how requests
+are repeated and overtake one another here, and the only way in which they can.
+
+A process that dies hangs up all its lines, for its kernel lives on. A machine that loses power says nothing: the others
+find out by their own patience, or when it is back and knows nothing of the line.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from random import Random
+from typing import Protocol
+
+from strandline.simulation.world import Process, World
+
+
+class End(Protocol):
+    """Who is at one end of a line."""
+
+    def received(self, data: bytes) -> None: ...
+    def hung_up(self) -> None: ...
+
+
+class Pipe:
+    """One direction of a line."""
+
+    __slots__ = ("_arrives_us", "_held", "_network", "line", "source", "target", "to_client")
+
+    def __init__(self, network: Network, line: Line, source: str, target: str, *, to_client: bool) -> None:
+        self._network = network
+        self._arrives_us = 0
+        self._held: list[bytes | None] = []
+        self.line = line
+        self.source = source
+        self.target = target
+        self.to_client = to_client
+
+    def send(self, data: bytes | None) -> None:
+        """None is the end of the line."""
+        network = self._network
+        arrives_us = max(network.world.now_us + network.delay_us(self.source, self.target), self._arrives_us)
+        self._arrives_us = arrives_us
+        network.world.after(arrives_us - network.world.now_us, lambda: self._arrived(data))
+
+    def _arrived(self, data: bytes | None) -> None:
+        if self._held or self._network.is_cut(self.source, self.target):
+            self._held.append(data)
+            self._network.hold(self)
+        else:
+            self.line.deliver(self.to_client, data)
+
+    def go_on(self) -> None:
+        """The link is whole again; what waited is sent again in its order."""
+        held, self._held = self._held, []
+        for data in held:
+            self.send(data)
+
+
+class Line:
+    """From a client to the listener of a machine."""
+
+    def __init__(
+        self, network: Network, process: Process, place: str, client: End, target: str, *, number: int
+    ) -> None:
+        self._network = network
+        self.number = number
+        self.target = target
+        self.client: End | None = client
+        self.client_process = process
+        self.server: End | None = None
+        self.server_process: Process | None = None
+        self.to_server = Pipe(network, self, place, target, to_client=False)
+        self.to_client = Pipe(network, self, target, place, to_client=True)
+        self.is_accepted = False
+        self.waiting: list[bytes | None] = []  # for the listener to accept
+
+    def accept(self, server: End, process: Process) -> None:
+        self.server, self.server_process, self.is_accepted = server, process, True
+        waiting, self.waiting = self.waiting, []
+        for data in waiting:
+            self.deliver(False, data)
+
+    def hang_up_by_client(self) -> None:
+        if self.client is not None:
+            self.client = None
+            self.to_server.send(None)
+
+    def hang_up_by_server(self) -> None:
+        if self.server is not None:
+            self.server = None
+            self._network.forget(self)
+            self.to_client.send(None)
+
+    def deliver(self, to_client: bool, data: bytes | None) -> None:
+        network = self._network
+        if to_client:
+            if self.client is not None:
+                self._give(self.client, self.client_process, data)
+                if data is None:
+                    self.client = None
+            return
+        if not self.is_accepted:
+            if not network.knock(self):
+                return
+            if not self.is_accepted:
+                self.waiting.append(data)
+                return
+        if self.server is None or self.server_process is None or not self.server_process.is_alive:
+            if network.is_on(self.target) and data is not None:
+                self.to_client.send(None)  # nobody knows this line here
+            return
+        server = self.server
+        if data is None:
+            self.server = None
+            network.forget(self)
+        self._give(server, self.server_process, data)
+
+    def _give(self, end: End, process: Process, data: bytes | None) -> None:
+        """When the process has time for it."""
+        self._network.world.after(0, end.hung_up if data is None else lambda: end.received(data), process)
+
+
+class Network:
+    def __init__(self, world: World, chance: Random, *, delay_us: tuple[int, int] = (100, 2_000)) -> None:
+        self.world = world
+        self._chance = chance
+        self._delay_us = delay_us
+        self._slow: dict[tuple[str, str], int] = {}
+        self._cut: dict[tuple[str, str], None] = {}
+        self._holding: dict[Pipe, None] = {}
+        self._lines: dict[Line, None] = {}
+        self._numbers = 0
+        self.when_changed: list[Callable[[], None]] = []
+        self.listeners: dict[str, Callable[[Line], bool]] = {}  # by machine: take this line, or refuse it
+        self.powered: dict[str, bool] = {}
+
+    def delay_us(self, source: str, target: str) -> int:
+        least, most = self._delay_us
+        delay = self._chance.randint(least, most)
+        if self._slow:
+            delay += self._chance.randint(0, self._slow.get((source, target), 0))
+        return delay
+
+    def is_cut(self, source: str, target: str) -> bool:
+        return (source, target) in self._cut
+
+    def is_on(self, machine: str) -> bool:
+        return self.powered.get(machine, True)
+
+    def cut(self, source: str, target: str) -> None:
+        """In this direction alone."""
+        self._cut[source, target] = None
+        self._changed()
+
+    def slow_down(self, source: str, target: str, up_to_us: int) -> None:
+        self._slow[source, target] = up_to_us
+
+    def mend(self) -> None:
+        self._cut.clear()
+        self._slow.clear()
+        holding, self._holding = self._holding, {}
+        for pipe in holding:
+            pipe.go_on()
+        self._changed()
+
+    def _changed(self) -> None:
+        for listener in self.when_changed:
+            listener()
+
+    def hold(self, pipe: Pipe) -> None:
+        self._holding[pipe] = None
+
+    def dial(self, process: Process, place: str, client: End, target: str) -> Line:
+        self._numbers += 1
+        line = Line(self, process, place, client, target, number=self._numbers)
+        self._lines[line] = None
+        return line
+
+    def knock(self, line: Line) -> bool:
+        """The first word on a line has come to its machine. Whether somebody takes it or lets it wait."""
+        if not self.is_on(line.target):
+            return False
+        listener = self.listeners.get(line.target)
+        if listener is not None and listener(line):
+            return True
+        line.to_client.send(None)
+        self.forget(line)
+        return False
+
+    def forget(self, line: Line) -> None:
+        self._lines.pop(line, None)
+
+    def process_died(self, process: Process, *, says_so: bool) -> None:
+        for line in list(self._lines):
+            if line.server_process is process:
+                if says_so:
+                    line.hang_up_by_server()
+                self.forget(line)
+            elif line.client_process is process:
+                if says_so:
+                    line.hang_up_by_client()
+                line.client = None

@@ -1,0 +1,176 @@
+"""What an observer who sees everything knows of each partition: every replica's batches, and what was ever committed.
+
+A batch is known by its place, its leader epoch and its CRC, which covers all that a producer sent. **Committed** is
+what some leader's high watermark has passed: from then on it must be the same at every replica that may be elected,
+for ever. The observer keeps its own list of that, and how far each replica agrees with it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from struct import Struct
+from typing import NamedTuple
+
+from strandline.broker.broker import Broker
+from strandline.broker.partition import Partition
+from strandline.log.log import Log
+from strandline.metadata.values import PartitionState
+from strandline.model.partitions import TopicPartition
+
+PLACE = Struct(">qiibIhi")
+READ_BYTES = 1 << 20
+
+
+class Batch(NamedTuple):
+    base_offset: int
+    last_offset: int
+    leader_epoch: int
+    crc: int
+
+    def __str__(self) -> str:
+        return f"{self.base_offset}-{self.last_offset} of epoch {self.leader_epoch}, crc {self.crc:08x}"
+
+
+def batches_from(log: Log, offset: int) -> Iterator[Batch]:
+    while offset < log.log_end_offset:
+        data = log.read(offset, READ_BYTES).read()
+        if not data:
+            return
+        position = 0
+        while position + PLACE.size <= len(data):
+            base, length, epoch, _, crc, _, delta = PLACE.unpack_from(data, position)
+            position += 12 + length
+            if position > len(data):
+                break
+            offset = base + delta + 1
+            yield Batch(base, base + delta, epoch, crc)
+
+
+class Replica:
+    """One broker's log of a partition, and its part in it."""
+
+    def __init__(self, broker_id: int) -> None:
+        self.broker_id = broker_id
+        self.batches: dict[int, Batch] = {}  # by base offset, in order
+        self.log_start_offset = 0
+        self.log_end_offset = 0
+        self.agreed = 0  # how many of the committed batches, from the first on, this log has or has outlived
+        self.is_up = False
+        self.has_lost_power = False  # and what it had is not known to be there
+        self.leads_in: int | None = None  # the leader epoch
+        self.leader_epoch = -1
+        self.high_watermark = 0
+        self.isr: tuple[int, ...] = ()  # the maximal one, of a leader
+        self.log: Log | None = None
+        self.rereads = 0  # how often its log was read from the beginning
+        self.seen: tuple[object, ...] = ()
+
+    def read_all(self, log: Log) -> None:
+        self.log = log
+        self.rereads += 1
+        self.batches = {}
+        self.agreed = 0
+        self.log_end_offset = log.log_start_offset
+        self.read_more(log)
+
+    def read_more(self, log: Log) -> None:
+        for batch in batches_from(log, self.log_end_offset):
+            self.batches[batch.base_offset] = batch
+        self.log_start_offset, self.log_end_offset = log.log_start_offset, log.log_end_offset
+
+
+class PartitionTruth:
+    def __init__(self, name: TopicPartition, topic_id: bytes) -> None:
+        self.name = name
+        self.topic_id = topic_id
+        self.replicas: dict[int, Replica] = {}
+        self.committed: list[Batch] = []
+        self.stored: PartitionState | None = None
+        self.stored_version = -1
+        self.assigned: tuple[int, ...] = ()
+        self.is_compacted = False
+
+    @property
+    def committed_end(self) -> int:
+        return self.committed[-1].last_offset + 1 if self.committed else 0
+
+    def replica(self, broker_id: int) -> Replica:
+        if broker_id not in self.replicas:
+            self.replicas[broker_id] = Replica(broker_id)
+        return self.replicas[broker_id]
+
+    def commit(self, leader: Replica) -> None:
+        """What this leader shows is committed from now on."""
+        end = self.committed_end
+        if leader.high_watermark <= end:
+            return
+        for base in range_of_bases(leader, end):
+            batch = leader.batches[base]
+            if batch.last_offset < leader.high_watermark:
+                self.committed.append(batch)
+
+    def agree(self, replica: Replica) -> None:
+        """How far its log goes along with what is committed."""
+        committed, batches, start = self.committed, replica.batches, replica.log_start_offset
+        while replica.agreed < len(committed):
+            batch = committed[replica.agreed]
+            if batch.last_offset >= start and batches.get(batch.base_offset) != batch:
+                return
+            replica.agreed += 1
+
+    def lacks(self, replica: Replica) -> Batch | None:
+        """The first that is committed and not there."""
+        return self.committed[replica.agreed] if replica.agreed < len(self.committed) else None
+
+
+class LookedAt:
+    """How far each replica's log has been looked at by somebody."""
+
+    def __init__(self) -> None:
+        self._ends: dict[Replica, tuple[int, int]] = {}
+
+    def new_batches(self, replica: Replica) -> list[Batch]:
+        """In order; with the last one known before them, for comparison."""
+        rereads, end = self._ends.get(replica, (-1, 0))
+        if rereads == replica.rereads and end == replica.log_end_offset:
+            return []
+        if rereads != replica.rereads:
+            end = 0
+        self._ends[replica] = (replica.rereads, replica.log_end_offset)
+        found: list[Batch] = []
+        for base in reversed(replica.batches):
+            found.append(replica.batches[base])
+            if base < end:
+                break
+        found.reverse()
+        return found
+
+
+def range_of_bases(replica: Replica, end: int) -> list[int]:
+    found: list[int] = []
+    for base in reversed(replica.batches):
+        if base < end:
+            break
+        found.append(base)
+    found.reverse()
+    return found
+
+
+def observe_role(replica: Replica, partition: Partition | None) -> None:
+    leader = None if partition is None else partition.leader
+    replica.leads_in = None if leader is None else leader.leader_epoch
+    replica.isr = () if leader is None else leader.maximal_isr
+    if partition is not None:
+        replica.leader_epoch = partition.leader_epoch
+        replica.high_watermark = partition.high_watermark
+
+
+def logs_of(broker: Broker) -> Iterator[tuple[TopicPartition, bytes, Log]]:
+    directories = getattr(broker, "directories", None)
+    if directories is None:
+        return  # it is still being opened
+    for directory in directories.online():
+        for name, log in directory.logs.items():
+            topic_id = directory.topic_ids.get(name)
+            if topic_id is not None:
+                yield name, topic_id.bytes, log

@@ -1,0 +1,169 @@
+"""Simulated producers: idempotent with acks=all, or careless with acks=0 and 1.
+
+The idempotent one keeps up to five batches under way in each partition, sends those that failed again with the same
+sequence numbers and in the same order, and never gives up. So whatever it was told, each of its batches is there
+exactly once in the end.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from strandline.broker.peers import PeerFailed
+from strandline.metadata.answer import Answer
+from strandline.model.failures import ErrorCode
+from strandline.model.partitions import TopicPartition
+from strandline.records.batch import CRC, CRC_POSITION
+from strandline.records.builder import build_batch
+from strandline.records.record import Record
+from strandline.simulation.client import SimulatedClient
+from strandline.simulation.history import History, Sent
+from strandline.simulation.network import Network
+from strandline.simulation.world import World
+from strandline.wire.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
+from strandline.wire.messages.produce import (
+    PartitionProduceData,
+    PartitionProduceResponse,
+    ProduceRequest,
+    ProduceResponse,
+    TopicProduceData,
+)
+
+PRODUCE_VERSION = 9
+INIT_VERSION = 4
+IN_FLIGHT_MAX = 5
+ACKS_ALL = -1
+
+
+@dataclass(slots=True)
+class Outgoing:
+    number: int
+    crc: int
+    data: bytes
+    tries: int = 0
+
+
+class Producer(SimulatedClient):
+    """Of one partition."""
+
+    def __init__(
+        self,
+        world: World,
+        network: Network,
+        name: str,
+        brokers: tuple[str, ...],
+        partition: TopicPartition,
+        history: History,
+        *,
+        acks: int = ACKS_ALL,
+        pause_ms: tuple[int, int] = (1, 400),
+    ) -> None:
+        super().__init__(world, network, name, brokers)
+        self.partition = partition
+        self.acks = acks
+        self.is_stopping = False
+        self.is_done = False
+        self.last_acknowledged_us = 0
+        self.acknowledged = 0
+        self._pause_ms = pause_ms
+        self._history = history
+        self._producer_id = -1
+        self._producer_epoch = -1
+        self._sequence = 0
+        self._number = 0
+        self._unresolved: list[Outgoing] = []
+
+    @property
+    def is_idempotent(self) -> bool:
+        return self.acks == ACKS_ALL
+
+    def start(self) -> None:
+        self.begin(self._run())
+
+    async def _run(self) -> None:
+        if self.is_idempotent:
+            await self._take_producer_id()
+        while not (self.is_stopping and not self._unresolved):
+            if not self.is_stopping:
+                self._make_batches()
+            await self._round()
+            await self.pause(self.chance.randint(*self._pause_ms))
+        self.is_done = True
+
+    async def _take_producer_id(self) -> None:
+        while self._producer_id < 0:
+            try:
+                answer = await self.ask(
+                    self.any_broker(),
+                    InitProducerIdRequest(None, 60_000),
+                    InitProducerIdResponse,
+                    INIT_VERSION,
+                )
+                if not answer.error_code:
+                    self._producer_id, self._producer_epoch = answer.producer_id, answer.producer_epoch
+            except PeerFailed:
+                pass
+            await self.pause(self.retry_backoff_ms)
+
+    def _make_batches(self) -> None:
+        wanted = self.chance.randint(1, IN_FLIGHT_MAX)
+        while len(self._unresolved) < wanted:
+            self._unresolved.append(self._make_batch())
+
+    def _make_batch(self) -> Outgoing:
+        now_ms, count = self.host.now_ms(), self.chance.randint(1, 3)
+        number, self._number = self._number, self._number + 1
+        records = [
+            Record(index, now_ms, None, f"{self.name}/{number}/{index}".encode() + b"." * self.chance.randint(0, 60))
+            for index in range(count)
+        ]
+        data = build_batch(
+            records,
+            producer_id=self._producer_id,
+            producer_epoch=self._producer_epoch,
+            base_sequence=self._sequence if self.is_idempotent else -1,
+        )
+        self._sequence += count
+        (crc,) = CRC.unpack_from(data, CRC_POSITION)
+        self._history.sent[crc] = Sent(self.name, number, self.is_idempotent)
+        return Outgoing(number, crc, bytes(data))
+
+    async def _round(self) -> None:
+        """Everything that is unresolved is sent, in order; then all answers are heard."""
+        leader = await self.leader_of(self.partition.topic, self.partition.partition)
+        caller = self.caller(leader)
+        sent: list[tuple[Outgoing, Answer[ProduceResponse]]] = []
+        for outgoing in self._unresolved:
+            outgoing.tries += 1
+            request = ProduceRequest(None, self.acks, 3_000, [self._data(outgoing)])
+            if self.acks == 0:
+                caller.tell(request, version=PRODUCE_VERSION)
+            else:
+                answer = caller.ask(
+                    request, ProduceResponse, version=PRODUCE_VERSION, timeout_ms=self.request_timeout_ms
+                )
+                sent.append((outgoing, answer))
+        if not self.is_idempotent:
+            self._unresolved = []  # who does not care does not try again
+        for outgoing, answer in sent:
+            try:
+                result = (await answer).responses[0].partition_responses[0]
+            except PeerFailed:
+                continue
+            self._heard(outgoing, result)
+
+    def _data(self, outgoing: Outgoing) -> TopicProduceData:
+        return TopicProduceData(
+            self.partition.topic, partition_data=[PartitionProduceData(self.partition.partition, outgoing.data)]
+        )
+
+    def _heard(self, outgoing: Outgoing, result: PartitionProduceResponse) -> None:
+        error_code = ErrorCode(result.error_code)
+        if error_code not in (ErrorCode.NONE, ErrorCode.DUPLICATE_SEQUENCE_NUMBER):
+            return
+        if self.is_idempotent:
+            # Sequence numbers leave no gap: who has this one has those before it.
+            self._unresolved.remove(outgoing)
+            self._history.acknowledge(self.partition, outgoing.crc, result.base_offset, self.world.now_us)
+        self.acknowledged += 1
+        self.last_acknowledged_us = self.world.now_us

@@ -1,0 +1,215 @@
+"""One run: a cluster of real brokers in a simulated world, load, faults, and every invariant after every step.
+
+start      brokers come up one after another, topics are created
+faults     clients write and read while the nemesis works
+heal       everything is mended; what was promised must be there, and all must go on within `HEAL_MS`
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import NoReturn
+
+from strandline.model.partitions import TopicPartition
+from strandline.simulation.administrator import Administrator
+from strandline.simulation.disk import PowerLost
+from strandline.simulation.failure import Violation
+from strandline.simulation.history import AcknowledgedStays, History, OnceAndInOrder, ReadsAreTrue
+from strandline.simulation.invariants import ALL_INVARIANTS, Invariant
+from strandline.simulation.machine import Machine
+from strandline.simulation.nemesis import FAULTS, Nemesis
+from strandline.simulation.network import Network
+from strandline.simulation.observer import Observer
+from strandline.simulation.producers import Producer
+from strandline.simulation.simulated_host import SimulatedHost
+from strandline.simulation.simulated_store import SimulatedStore
+from strandline.simulation.unforeseen import Unforeseen
+from strandline.simulation.world import World
+
+SECOND_US = 1_000_000
+START_S = 60
+HEAL_S = 120
+SESSION_TIMEOUT_MS = 6_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    seed: int
+    brokers: int = 3
+    faults: tuple[str, ...] = FAULTS
+    seconds: int = 120  # of faults, in simulated time
+    steps_max: int | None = None  # stop there, for the shortest run that fails
+
+
+class Simulation:
+    def __init__(self, options: Options, *, transcript_lines_max: int | None = 400) -> None:
+        self.options = options
+        self.world = World(options.seed, transcript_lines_max=transcript_lines_max)
+        self.chance = self.world.chance("simulation")
+        self.network = Network(self.world, self.world.chance("network"))
+        self.store = SimulatedStore(
+            self.world, self.network, self.world.chance("store"), session_timeout_ms=SESSION_TIMEOUT_MS
+        )
+        self.machines = [
+            Machine(self.world, self.network, self.store, broker_id, self._properties())
+            for broker_id in range(1, options.brokers + 1)
+        ]
+        self.names = tuple(machine.name for machine in self.machines)
+        self.observer = Observer(self.store)
+        self.history = History()
+        self.nemesis = Nemesis(self, options.faults)
+        self.producers: list[Producer] = []
+        self.unforeseen = Unforeseen(self.world)
+        self.invariants: list[Invariant] = [
+            *(invariant() for invariant in ALL_INVARIANTS),
+            AcknowledgedStays(self.history),
+            OnceAndInOrder(self.history),
+            ReadsAreTrue(self.history),
+        ]
+        self._up: set[int] = set()
+
+    def _properties(self) -> dict[str, str]:
+        chance = self.world.chance("properties")
+        return {
+            "auto.create.topics.enable": "false",
+            "default.replication.factor": "3",
+            "min.insync.replicas": "2",
+            "log.segment.bytes": str(chance.choice((1024, 4096, 65536))),
+            "log.index.size.max.bytes": "4096",
+            "log.index.interval.bytes": "256",
+            "offsets.topic.num.partitions": "1",
+            "offsets.topic.replication.factor": "3",
+            "replica.lag.time.max.ms": str(chance.choice((2_000, 10_000))),
+            "replica.socket.timeout.ms": str(chance.choice((3_000, 10_000))),
+            "replica.fetch.wait.max.ms": str(chance.choice((500, 2_000))),
+            "zookeeper.session.timeout.ms": str(SESSION_TIMEOUT_MS),
+            "log.cleaner.enable": "false",
+        }
+
+    def run(self) -> None:
+        """Raises `Violation`."""
+        with self.unforeseen:
+            self._start()
+            self._run_for(self.options.seconds)
+            self._heal()
+
+    # Phases.
+
+    def _start(self) -> None:
+        for number, machine in enumerate(self.machines):
+            self.world.after(number * SECOND_US, machine.start)
+        ready: list[str] = []
+        administrator = Administrator(self.world, self.network, "administrator", self.names)
+        administrator.begin(administrator.create("events", 2, self.options.brokers, {}, lambda: ready.append("events")))
+        self._run_until(lambda: bool(ready), START_S, "the topic was not created")
+        for index in range(2):
+            partition = TopicPartition("events", index)
+            acks = self.chance.choice((0, 1))
+            self._produce(f"careful-{index}", partition, acks=-1)
+            self._produce(f"careless-{index}", partition, acks=acks)
+        self.nemesis.start()
+
+    def _produce(self, name: str, partition: TopicPartition, *, acks: int) -> None:
+        producer = Producer(self.world, self.network, name, self.names, partition, self.history, acks=acks)
+        self.producers.append(producer)
+        producer.start()
+
+    def _heal(self) -> None:
+        self.world.tell("heal")
+        self.nemesis.end()
+        healed_us = self.world.now_us
+        careful = [producer for producer in self.producers if producer.is_idempotent]
+        self._run_until(
+            lambda: all(producer.last_acknowledged_us > healed_us for producer in careful),
+            HEAL_S,
+            "producers do not get on after everything was mended",
+        )
+        for producer in self.producers:
+            producer.is_stopping = True
+        self._run_until(
+            lambda: all(producer.is_done for producer in self.producers), HEAL_S, "producers do not come to their end"
+        )
+        self._run_until(self._is_whole, HEAL_S, "replicas do not come together again")
+
+    def _is_whole(self) -> bool:
+        for truth in self.observer.partitions.values():
+            if truth.stored is None or sorted(truth.stored.isr) != sorted(truth.assigned):
+                return False
+            ends = {truth.replica(broker_id).log_end_offset for broker_id in truth.assigned}
+            if len(ends) != 1 or any(truth.lacks(truth.replica(each)) is not None for each in truth.assigned):
+                return False
+        return True
+
+    # Steps.
+
+    def _run_for(self, seconds: int) -> None:
+        end_us = self.world.now_us + seconds * SECOND_US
+        while self.world.now_us < end_us:
+            self.step()
+
+    def _run_until(self, holds: Callable[[], bool], seconds: int, otherwise: str) -> None:
+        end_us = self.world.now_us + seconds * SECOND_US
+        while not holds():
+            if self.world.now_us > end_us:
+                self._fail("Progress", f"{otherwise} within {seconds} s")
+            self.step()
+
+    def step(self) -> None:
+        world = self.world
+        if self.options.steps_max is not None and world.steps >= self.options.steps_max:
+            raise OutOfSteps
+        event = world.next_event()
+        if event is None or event.callback is None:
+            self._fail("Progress", "nothing will ever happen again")
+        machine = self._machine_of(event.process)
+        if machine is None:
+            event.callback()
+        else:
+            self._run_on(machine, event.callback)
+        self._check(machine)
+
+    def _machine_of(self, process: object) -> Machine | None:
+        if isinstance(process, SimulatedHost):
+            for machine in self.machines:
+                if machine.host is process:
+                    return machine
+        return None
+
+    def _run_on(self, machine: Machine, callback: Callable[[], object]) -> None:
+        assert machine.host is not None
+        machine.disk.now_ms = machine.host.now_ms()
+        try:
+            callback()
+        except PowerLost:
+            machine.kill()
+
+    def _check(self, machine: Machine | None) -> None:
+        if self.unforeseen.failures:
+            self._fail("Unforeseen", self.unforeseen.failures[0])
+        for each in self.machines:
+            if not each.is_up and each.broker_id in self._up:
+                self._up.discard(each.broker_id)
+                self.observer.went_down(each, lost_power=not self.network.is_on(each.name))
+            elif each.is_up:
+                self._up.add(each.broker_id)
+        if machine is not None:
+            self.observer.look(machine)
+        if not self.observer.changed:
+            return
+        for truth in self.observer.take_changed():
+            for replica in truth.replicas.values():
+                if replica.leads_in is not None:
+                    truth.commit(replica)
+            for replica in truth.replicas.values():
+                truth.agree(replica)
+            for invariant in self.invariants:
+                for sentence in invariant.check(truth):
+                    self._fail(invariant.name, f"{truth.name}: {sentence}")
+
+    def _fail(self, invariant: str, sentence: str) -> NoReturn:
+        raise Violation(invariant, sentence, self.world.steps)
+
+
+class OutOfSteps(Exception):
+    """A run that was told to end here."""

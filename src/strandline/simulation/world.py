@@ -1,0 +1,108 @@
+"""Time, chance and order of a simulated world: one thread, one seed, one heap of events.
+
+Nothing happens here but what lies in the heap. An event belongs to a process, or to nobody; that of a process which has
+died is dropped, that of one which is paused waits until it goes on. Two events of the same moment come in the order in
+which they were made.
+
+Every kind of chance has a stream of its own (`World.chance`), so that one more draw in one place does not reshuffle
+everything else. Everything that happens is told to `tell`: the hash over it is the run's fingerprint.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import heapq
+from collections import deque
+from collections.abc import Callable
+from random import Random
+
+BEGINNING_MS = 1_700_000_000_000
+TRANSCRIPT_LINES_MAX = 400
+
+
+class Event:
+    __slots__ = ("callback", "process")
+
+    def __init__(self, callback: Callable[[], object], process: Process | None) -> None:
+        self.callback: Callable[[], object] | None = callback
+        self.process = process
+
+    def cancel(self) -> None:
+        self.callback = None
+
+
+class Process:
+    """Whatever can die or stand still: a broker, a client."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.is_alive = True
+        self.is_paused = False
+        self.held: list[Event] = []
+
+
+class World:
+    def __init__(self, seed: int, *, transcript_lines_max: int | None = TRANSCRIPT_LINES_MAX) -> None:
+        self.seed = seed
+        self.now_us = 0
+        self.steps = 0
+        self.transcript: deque[str] = deque(maxlen=transcript_lines_max)
+        self._heap: list[tuple[int, int, Event]] = []
+        self._events_made = 0
+        self._hash = hashlib.blake2b(digest_size=8)
+
+    def chance(self, name: str) -> Random:
+        return Random(f"{self.seed}/{name}")
+
+    @property
+    def now_ms(self) -> int:
+        return BEGINNING_MS + self.now_us // 1000
+
+    @property
+    def fingerprint(self) -> str:
+        return self._hash.hexdigest()
+
+    def after(self, delay_us: int, callback: Callable[[], object], process: Process | None = None) -> Event:
+        event = Event(callback, process)
+        self._push(self.now_us + delay_us, event)
+        return event
+
+    def _push(self, at_us: int, event: Event) -> None:
+        self._events_made += 1
+        heapq.heappush(self._heap, (at_us, self._events_made, event))
+
+    def next_event(self) -> Event | None:
+        """The next that counts, with the clock set to its time; None when nothing will ever happen again."""
+        heap = self._heap
+        while heap:
+            at_us, _, event = heapq.heappop(heap)
+            process = event.process
+            if event.callback is None or (process is not None and not process.is_alive):
+                continue
+            self.now_us = at_us
+            if process is not None and process.is_paused:
+                process.held.append(event)
+                continue
+            self.steps += 1
+            return event
+        return None
+
+    def pause(self, process: Process) -> None:
+        process.is_paused = True
+
+    def resume(self, process: Process) -> None:
+        """What came meanwhile comes now, in its order."""
+        process.is_paused = False
+        held, process.held = process.held, []
+        for event in held:
+            self._push(self.now_us, event)
+
+    def tell(self, line: str) -> None:
+        """For the fingerprint and for whoever reads what happened."""
+        line = f"{self.now_us / 1000:12.3f} {line}"
+        self._hash.update(line.encode())
+        self.transcript.append(line)
+
+    def note(self, fact: bytes) -> None:
+        """For the fingerprint alone."""
+        self._hash.update(fact)

@@ -1,0 +1,62 @@
+"""Whether the replicas of a partition are the same, byte for byte, up to the high watermark.
+
+Their files are read as they lie there. Segments may roll at different places, so what is compared is batch after batch
+of all of them together; a batch that begins below the high watermark counts.
+"""
+
+from __future__ import annotations
+
+import glob
+import hashlib
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from struct import unpack_from
+from typing import NamedTuple
+
+HEAD_BYTES = 12  # base offset and length
+
+
+class ReplicaBytes(NamedTuple):
+    bytes_compared: int
+    batches: int
+    end_offset: int  # of the last batch below the high watermark, as its first offset
+    digest: str
+
+
+def below_high_watermark(folder: str, high_watermark: int) -> ReplicaBytes:
+    digest, size, batches, last = hashlib.sha256(), 0, 0, -1
+    for batch in _batches(folder):
+        base_offset = unpack_from(">q", batch)[0]
+        if base_offset >= high_watermark:
+            break
+        digest.update(batch)
+        size, batches, last = size + len(batch), batches + 1, base_offset
+    return ReplicaBytes(size, batches, last, digest.hexdigest())
+
+
+def differences(
+    data_directories: Mapping[int, Sequence[str]], topic: str, high_watermarks: Mapping[int, int]
+) -> tuple[list[str], int]:
+    """A sentence for each partition whose replicas differ, and how many bytes were compared.
+
+    `data_directories` are those of each broker; a replica lies in one of them, or not on the broker at all.
+    """
+    found, compared = [], 0
+    for index, high_watermark in sorted(high_watermarks.items()):
+        replicas = {
+            broker_id: below_high_watermark(folder, high_watermark)
+            for broker_id, directories in data_directories.items()
+            for directory in directories
+            if os.path.isdir(folder := f"{directory}/{topic}-{index}")
+        }
+        compared += sum(replica.bytes_compared for replica in replicas.values())
+        if len(set(replicas.values())) != 1:
+            found.append(f"{topic}-{index} below {high_watermark}: {replicas}")
+    return found, compared
+
+
+def _batches(folder: str) -> Iterator[bytes]:
+    for path in sorted(glob.glob(f"{glob.escape(folder)}/*.log")):
+        with open(path, "rb") as file:
+            while len(head := file.read(HEAD_BYTES)) == HEAD_BYTES:
+                yield head + file.read(unpack_from(">i", head, 8)[0])
