@@ -9,15 +9,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.broker.kafka_peer import framed_request
 from tests.broker.manual_host import ManualHost
-from tests.broker.partition_alone import PartitionAlone
+from tests.broker.partition_alone import BROKER_ID, PartitionAlone
 from tests.broker.running_broker import batch_of
 
+from strandline.broker.configuration import Configuration
 from strandline.broker.connection import Connection
 from strandline.broker.dispatch import Dispatch
 from strandline.broker.fetch_lane import FetchLane
 from strandline.broker.fetch_sessions import FetchSessions
 from strandline.broker.handlers.fetch import FetchHandler
 from strandline.broker.partitions import Partitions
+from strandline.broker.replication_quotas import ReplicationQuotas
 from strandline.log.log_slice import LogSlice
 from strandline.log.recovery import open_log
 from strandline.model.partitions import TopicPartition
@@ -45,7 +47,9 @@ class Scene:
             self.partition.append([batch_of(b"a", b"b", timestamp=NOW_MS)], NOW_MS)
         partitions = Partitions()
         partitions.add(self.partition)
-        handler = FetchHandler(partitions, FetchSessions(10, lambda: 5), ManualHost(NOW_MS), 2**20)
+        host = ManualHost(NOW_MS)
+        quotas = ReplicationQuotas(BROKER_ID, Configuration({}), host)
+        handler = FetchHandler(partitions, FetchSessions(10, lambda: 5), {}, quotas, host, 2**20)
         self.dispatch = Dispatch({ApiKey.FETCH: handler})
         self.connection = Connection(self.dispatch, lambda: None)
 
