@@ -20,6 +20,7 @@ from benchmarks import (
     replicating,
     serving,
     shaping,
+    transacting,
 )
 from benchmarks.measure import Row
 from benchmarks.scratch import Run, file_system_of, scratch_folder
@@ -39,6 +40,9 @@ BENCHMARKS: dict[str, Callable[[Run], list[Row]]] = {
     "replicate-latency": replicating.replicated_latency,
     "catch-up": replicating.catch_up,
     "idle-partitions": replicating.idle_partitions,
+    "transactions-1": transacting.transactions_1,
+    "transactions-100": transacting.transactions_100,
+    "transactions-10k": transacting.transactions_10k,
     "append-16k": appending.append_16k,
     "append-16k-grouped": appending.append_16k_grouped,
     "append-16k-idempotent": appending.append_16k_idempotent,

@@ -77,6 +77,15 @@ GROUP_COMMANDS = lazy_commands(
     ("offset-delete", "Forget committed offsets; shows which unless told to --execute."),
     ("delete", "Delete groups; shows what would go unless told to --execute."),
 )
+TRANSACTION_COMMANDS = lazy_commands(
+    "transaction",
+    ("list", "List transactional ids, and in which state each is.", "list_all"),
+    ("describe", "Show what is known of transactional ids, and where they write."),
+    ("producers", "Show the producers that partitions remember, and what they have open."),
+    ("find-hanging", "Find transactions that nobody will end."),
+    ("abort", "Abort a transaction that hangs; shows which unless told to --execute."),
+    ("force-terminate", "Fence producers and abort what they have open; --execute does it."),
+)
 CONFIG_COMMANDS = lazy_commands(
     "config",
     ("get", "Show settings, and where each comes from."),
@@ -142,6 +151,9 @@ log = LazyGroup(
 
 topic = LazyGroup("topic", TOPIC_COMMANDS, help="Topics: to create, look at, change and delete.")
 group = LazyGroup("group", GROUP_COMMANDS, help="Consumer groups: who reads, how far, and from where on.")
+transaction = LazyGroup(
+    "transaction", TRANSACTION_COMMANDS, help="Transactions: who has them open, and how to end one."
+)
 config = LazyGroup("config", CONFIG_COMMANDS, help="Settings of topics and brokers.")
 cluster = LazyGroup("cluster", CLUSTER_COMMANDS, help="The brokers, and how they are.")
 leader = LazyGroup("leader", LEADER_COMMANDS, help="Who leads partitions.")
@@ -160,6 +172,7 @@ cli = LazyGroup(
         "topic": LazyCommand(THIS, "topic", "Topics: to create, look at, change and delete."),
         "offsets": LazyCommand("strandline.cli.offsets", "offsets", "Show what the partitions of topics hold."),
         "group": LazyCommand(THIS, "group", "Consumer groups: who reads, how far, and from where on."),
+        "transaction": LazyCommand(THIS, "transaction", "Transactions: who has them open, and how to end one."),
         "config": LazyCommand(THIS, "config", "Settings of topics and brokers."),
         "cluster": LazyCommand(THIS, "cluster", "The brokers, and how they are."),
         "leader": LazyCommand(THIS, "leader", "Who leads partitions."),
