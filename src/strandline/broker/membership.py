@@ -93,7 +93,7 @@ class Membership:
             self.fence,
             self.isr_changes,
             self.fetchers,
-            broker.groups,
+            broker.transactions,
             session,
             self.journal,
             host,
@@ -260,6 +260,7 @@ class Membership:
             ApiKey.STOP_REPLICA: self.stop_replica,
             ApiKey.UPDATE_METADATA: self.update_metadata,
             ApiKey.CONTROLLED_SHUTDOWN: self.controlled_shutdown,
+            ApiKey.WRITE_TXN_MARKERS: self._broker.transactions.marker_writer.write,
         }
 
     async def leader_and_isr(self, request: Message) -> Message:

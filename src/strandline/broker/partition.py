@@ -93,6 +93,7 @@ class Partition:
             settings=settings,
         )
         self.high_watermark = self._replica.high_watermark
+        log.producers.high_watermark_moved(self.high_watermark)  # or markers that were just read count as new
         self._watchers: set[Watcher] = set()
         self._end_watchers: set[Watcher] = set()
 
@@ -236,6 +237,7 @@ class Partition:
 
     def _after_truncation(self, now_ms: int) -> None:
         self.high_watermark = min(self.high_watermark, self.log.log_end_offset)
+        self.log.producers.high_watermark_moved(self.high_watermark)  # its producers were read anew
         if self._replica.follower is not None:
             self.follow(self._replica.follower.truncated(), now_ms)
 
