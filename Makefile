@@ -9,7 +9,7 @@ CLUSTER_READY := $(VENV)/.cluster-ready
 JOBS   ?= auto
 # ZooKeeper runs on the machine's Java, or on pip's where there is none.
 comma := ,
-CLUSTER_EXTRAS := cluster$(comma)spark$(if $(shell command -v java),,$(comma)java)
+CLUSTER_EXTRAS := cluster$(comma)spark$(comma)lakehouse$(if $(shell command -v java),,$(comma)java)
 KCAT   := $(shell command -v kcat)
 
 .PHONY: run cluster test check bench bench-spark fuzz copy interop rewrite format clean
