@@ -87,7 +87,7 @@ class Load:
             RecordingConsumer(self._settings(READER, "last-reader"), journal) as consumer,
         ):
             places = [TopicPartition(self.topic, index, 0) for index in range(self.partitions)]
-            ends = {each.partition: consumer.get_watermark_offsets(each, timeout=WAIT_S)[1] for each in places}
+            ends = {each.partition: _end_of(consumer, each) for each in places}
             consumer.assign(places)
             positions = dict.fromkeys(ends, 0)
             deadline = time.monotonic() + WAIT_S
@@ -153,7 +153,7 @@ class Load:
             while not self._reading_on.is_set():
                 messages = consumer.consume(500, 0.1)
                 if messages and time.monotonic() > committed_s + COMMIT_EVERY_S:
-                    _commit(consumer)
+                    consumer.commit()  # and not a call that waits: librdkafka's may wait for ever in a rebalance
                     committed_s = time.monotonic()
 
     def _read(self, name: str) -> None:
@@ -164,8 +164,13 @@ class Load:
                 consumer.consume(500, 0.1)
 
 
-def _commit(consumer: Any) -> None:
-    try:
-        consumer.commit(asynchronous=False)
-    except KafkaException:
-        return  # noted as unknown; the next one says the same and more
+def _end_of(consumer: RecordingConsumer, place: TopicPartition) -> int:
+    """A leader that is new does not know it yet, and this call of the client does not ask again (KIP-207)."""
+    deadline = time.monotonic() + WAIT_S
+    while True:
+        try:
+            return int(consumer.get_watermark_offsets(place, timeout=WAIT_S)[1])
+        except KafkaException:
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(TICK_S)

@@ -6,6 +6,7 @@ import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
+from confluent_kafka import KafkaException
 from tests.chaos.availability import Acknowledgements
 from tests.chaos.complaints import Complaints
 from tests.chaos.faults import Fault
@@ -77,7 +78,7 @@ class Run:
         try:
             sight = self.sight.wait_until(lambda it: it.are_in_sync(3), "that all are in sync", IN_SYNC_TIMEOUT_S)
             high_watermarks = self.load.read_to_end()
-        except (Waited, AssertionError) as failure:
+        except (Waited, AssertionError, KafkaException) as failure:
             self._failures.append(str(failure))
             return [], 0
         directories = {broker_id: broker.data_directories for broker_id, broker in self._cluster.brokers.items()}
