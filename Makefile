@@ -9,10 +9,10 @@ CLUSTER_READY := $(VENV)/.cluster-ready
 JOBS   ?= auto
 # ZooKeeper runs on the machine's Java, or on pip's where there is none.
 comma := ,
-CLUSTER_EXTRAS := cluster$(comma)spark$(if $(shell command -v java),,$(comma)java)
+CLUSTER_EXTRAS := cluster$(comma)spark$(comma)lakehouse$(if $(shell command -v java),,$(comma)java)
 KCAT   := $(shell command -v kcat)
 
-.PHONY: run cluster test check bench bench-spark fuzz interop rewrite format clean
+.PHONY: run cluster test check bench bench-spark fuzz copy interop rewrite format clean
 
 run: $(READY)                    ## a broker on port 9092 with its data in ./data
 	@exec $(BIN)/strandline serve
@@ -39,6 +39,9 @@ bench-spark: $(CLUSTER_READY)    ## rows a second and CPU per million rows, from
 
 fuzz: $(READY)                   ## 200,000 mutated frames against a broker; FUZZ="--frames 1000000 --seed 7" for others
 	@$(BIN)/python -m tests.fuzz $(FUZZ)
+
+copy: $(READY)                   ## 100,000 records copied exactly once, while brokers and copiers are killed
+	@STRANDLINE_COPY_RECORDS=100000 $(BIN)/python -m pytest -q tests/cluster/test_transactions_over_kills.py
 
 interop: $(READY)                ## Apache Kafka itself as referee; needs Maven and Java, fails without them
 	@$(BIN)/python -m pytest -q -m interop -p no:randomly tests/interop

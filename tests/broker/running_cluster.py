@@ -26,6 +26,7 @@ from strandline.wire.messages.metadata import MetadataResponsePartition
 
 T = TypeVar("T")
 SETTINGS = {
+    "strandline.journal.enable": "false",  # a topic more in one of the directories, at a time of its own
     "listeners": "PLAINTEXT://127.0.0.1:0",
     "advertised.listeners": "",
     "offsets.topic.num.partitions": "1",

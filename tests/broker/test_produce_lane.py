@@ -6,6 +6,7 @@ A twin broker that never goes it says what must come of each stream, wherever it
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import cast
 from unittest.mock import patch
 
 import pytest
@@ -20,6 +21,7 @@ from strandline.broker.connection import Connection
 from strandline.broker.dispatch import Dispatch
 from strandline.broker.handlers.produce import ProduceHandler
 from strandline.broker.partitions import Partitions
+from strandline.broker.transactional_produce import ProduceInTransactions
 from strandline.log.recovery import open_log
 from strandline.model.failures import ErrorCode
 from strandline.model.partitions import TopicPartition
@@ -53,7 +55,7 @@ class Scene:
             partition = PartitionAlone(name, bytes(16), log)
             partition.lead(replicas=replicas, now_ms=NOW_MS)
             self.partitions.add(partition)
-        handler = ProduceHandler(self.partitions, self.host)
+        handler = ProduceHandler(self.partitions, self.host, cast("ProduceInTransactions", None))  # nobody is in one
         self.dispatch = Dispatch({ApiKey.PRODUCE: handler}, handler.settle)
         self.connection = Connection(self.dispatch, lambda: None)
         self.takes_lanes = takes_lanes

@@ -33,10 +33,10 @@ from strandline.broker.membership import Membership
 from strandline.broker.network_settings import NetworkSettings
 from strandline.broker.partitions import Partitions
 from strandline.broker.procedures import pause
-from strandline.broker.producer_ids import ProducerIds
 from strandline.broker.session_keeper import SessionKeeper
 from strandline.broker.store_loop import StoreLoop
 from strandline.broker.surroundings import LoopSurroundings, Surroundings
+from strandline.broker.transaction_services import TransactionServices
 from strandline.log.filesystem import make_directories_durably
 from strandline.log.log_directories import LogDirectories
 from strandline.log.meta_properties import MetaProperties
@@ -139,10 +139,19 @@ class Broker:
         self.image = ClusterImage(cluster_id)
         self.image.when_changed(self._forget_settings)
         self.groups = GroupCoordinator(self.image, self.configuration, self.host)
+        self.transactions = TransactionServices(
+            self.settings.broker_id,
+            self.image,
+            self.configuration,
+            self.partitions,
+            self.groups,
+            self.session,
+            self.host,
+        )
         try:
             await self._bring_up(cluster_id)
         except BaseException:
-            self.groups.close()  # what they are loading would read closed logs
+            self._close_coordinators()  # what they are loading would read closed logs
             self.directories.close(now_ms=self.host.now_ms())
             raise
 
@@ -159,15 +168,15 @@ class Broker:
             self.image,
             self.configuration,
             self.host,
-            self.groups,
+            self.transactions,
         )
         self.membership = Membership(self)
+        self.transactions.connect(self.membership.peers)
         self.controller = self.membership.topics
-        self.producer_ids = ProducerIds(self.session, self.settings.broker_id)
         self.fetch_sessions = FetchSessions(
             self.settings.max_incremental_fetch_session_cache_slots, lambda: self.host.random_below(INT_MAX) + 1
         )
-        produce = ProduceHandler(self.partitions, self.host)
+        produce = ProduceHandler(self.partitions, self.host, self.transactions.produce)
         self.dispatch = Dispatch(
             api_handlers(self, produce), produce.settle, entries_max=self.settings.max_entries_per_request
         )
@@ -193,7 +202,7 @@ class Broker:
     async def stop(self) -> None:
         """A clean stop: what was acknowledged is on the disk, and the next start need not look for it."""
         await completed(self.membership.hand_over())
-        self.groups.close()
+        self._close_coordinators()
         await self.server.stop()
         await completed(self.close())
 
@@ -209,6 +218,10 @@ class Broker:
                 await self.session.close()
         self._close_store()
         self.host.close()
+
+    def _close_coordinators(self) -> None:
+        self.groups.close()
+        self.transactions.close()
 
     async def _stop_housekeeping(self) -> None:
         stopped: Answer[None] = Answer()

@@ -93,8 +93,10 @@ class Partition:
             settings=settings,
         )
         self.high_watermark = self._replica.high_watermark
-        self._watchers: set[Watcher] = set()
-        self._end_watchers: set[Watcher] = set()
+        log.producers.high_watermark_moved(self.high_watermark)  # or markers that were just read count as new
+        # In the order in which they came: a set would tell them in another one each time the broker runs.
+        self._watchers: dict[Watcher, None] = {}
+        self._end_watchers: dict[Watcher, None] = {}
 
     @property
     def is_leader(self) -> bool:
@@ -236,6 +238,7 @@ class Partition:
 
     def _after_truncation(self, now_ms: int) -> None:
         self.high_watermark = min(self.high_watermark, self.log.log_end_offset)
+        self.log.producers.high_watermark_moved(self.high_watermark)  # its producers were read anew
         if self._replica.follower is not None:
             self.follow(self._replica.follower.truncated(), now_ms)
 
@@ -259,20 +262,20 @@ class Partition:
     # Waiting.
 
     def watch(self, watcher: Watcher) -> None:
-        self._watchers.add(watcher)
+        self._watchers[watcher] = None
 
     def watch_end(self, watcher: Watcher) -> None:
         """For followers, who read beyond the high watermark."""
-        self._end_watchers.add(watcher)
+        self._end_watchers[watcher] = None
 
     def unwatch(self, watcher: Watcher) -> None:
-        self._watchers.discard(watcher)
-        self._end_watchers.discard(watcher)
+        self._watchers.pop(watcher, None)
+        self._end_watchers.pop(watcher, None)
 
     @property
     def watcher_count(self) -> int:
         return len(self._watchers) + len(self._end_watchers)
 
-    def _tell(self, watchers: set[Watcher]) -> None:
+    def _tell(self, watchers: dict[Watcher, None]) -> None:
         for watcher in tuple(watchers):
             watcher.partition_moved(self)

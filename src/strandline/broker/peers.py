@@ -32,6 +32,8 @@ class PeerFailed(Unanswered):
 class Purpose(Enum):
     CONTROL = "control"
     FETCH = "fetch"
+    VERIFICATION = "verification"
+    MARKERS = "markers"
 
 
 class Peers(Protocol):

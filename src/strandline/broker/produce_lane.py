@@ -48,7 +48,7 @@ class Appending(Protocol):
 
     collected: dict[Partition, list[Buffer]]  # of requests that came before: others must not overtake them
 
-    def append(
+    def append_run(
         self, lane: ProduceLane, batches: list[memoryview], correlation_ids: list[int], connection: Connection
     ) -> bytes | list[Pending]: ...
 
@@ -129,7 +129,7 @@ class ProduceLane:
             correlation_ids.insert(0, *read_correlation_id(frame, CORRELATION_START))
         if not batches:
             return NOTHING_TAKEN
-        return self._appending.append(self, batches, correlation_ids, connection), len(batches), end
+        return self._appending.append_run(self, batches, correlation_ids, connection), len(batches), end
 
     def _batch_in(self, frame: memoryview) -> memoryview | None:
         """Of one frame, without its size."""

@@ -14,7 +14,7 @@ from dataclasses import field
 from uuid import UUID
 
 from strandline.broker.broker_settings import BrokerSettings
-from strandline.broker.cluster_image import CONSUMER_OFFSETS, JOURNAL, ClusterImage
+from strandline.broker.cluster_image import CONSUMER_OFFSETS, JOURNAL, TRANSACTION_STATE, ClusterImage
 from strandline.broker.configuration import Configuration
 from strandline.broker.controller_loop import ControllerLoop
 from strandline.broker.controller_office import NotController
@@ -31,6 +31,7 @@ from strandline.log.log_directory import KRAFT_METADATA_TOPIC
 from strandline.model.failures import ErrorCode, Refused
 from strandline.model.lazy_dataclass import dataclass
 from strandline.model.partitions import check_topic_name
+from strandline.transactions.settings import TransactionStateTopicSettings
 from strandline.wire.messages.create_topics import (
     CreatableTopic,
     CreatableTopicConfig,
@@ -167,6 +168,8 @@ class TopicAdministration:
     def _by_default(self, topic: str) -> NewTopic:
         if topic == JOURNAL:
             return self._journal()
+        if topic == TRANSACTION_STATE:
+            return self._transaction_state()
         if topic != CONSUMER_OFFSETS:
             factor = self.settings.default_replication_factor
             self._image.check_replication_factor(factor)
@@ -186,6 +189,13 @@ class TopicAdministration:
         settings = self._configuration.of_broker(JournalSettings)
         factor = min(settings.journal_replication_factor, len(self._image.brokers))
         return NewTopic(JOURNAL, 1, {"retention.ms": str(settings.journal_retention_ms)}, factor)
+
+    def _transaction_state(self) -> NewTopic:
+        settings = self._configuration.of_broker(TransactionStateTopicSettings)
+        factor = settings.transaction_state_log_replication_factor
+        self._image.check_replication_factor(factor)
+        count = settings.transaction_state_log_num_partitions
+        return NewTopic(TRANSACTION_STATE, count, settings.topic_properties(), factor)
 
     async def _create_elsewhere(self, topics: Sequence[NewTopic]) -> dict[str, UUID | Exception]:
         """The controller creates them for us."""

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 # The same for a cluster: what has to be waited for comes sooner.
 FOR_CLUSTERS = {"replica.lag.time.max.ms": "2000", "replica.fetch.backoff.ms": "100"}
 # What makes a test quicker and changes nothing that a test can see. Given settings win.
-FOR_TESTS = {"offsets.topic.num.partitions": "1"}
+FOR_TESTS = {"offsets.topic.num.partitions": "1", "transaction.state.log.num.partitions": "1"}
 
 
 def gather_properties(settings: Mapping[str, object], keywords: Mapping[str, object]) -> dict[str, str]:

@@ -3,13 +3,15 @@
 The requests of one receive are collected, and `settle` appends what belongs to one partition in one write. Then each
 request is answered, or waits for the high watermark (acks=all), for its timeout at most.
 
+A request within a transaction may have to wait before anything is appended (`transactional_produce`).
+
 acks=0 has no answer. An error can only be told by closing the connection, which makes the client ask for metadata
 and find out.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from strandline.broker.connection import Connection, Pending
 from strandline.broker.dispatch import Instead, Request
@@ -17,6 +19,7 @@ from strandline.broker.host import Host
 from strandline.broker.partition import Partition
 from strandline.broker.partitions import NO_PARTITIONS, Partitions, TopicPartitions
 from strandline.broker.produce_lane import ALL_IN_SYNC, LaneRequest, ProduceLane, lane_of
+from strandline.broker.transactional_produce import ProduceInTransactions, TransactionalRequest
 from strandline.log.log_writer import Appended
 from strandline.model.failures import ErrorCode, Refused, StorageFailed
 from strandline.records.batch import (
@@ -59,14 +62,16 @@ class Produced:
 
 
 Place = tuple[Produced, PartitionProduceResponse]  # where the outcome of an append goes
+Collect = Callable[[Partition, Buffer, Place], None]
 
 
 class ProduceHandler:
     """Handles Produce requests; `settle` is for the dispatch, after the last request of a receive."""
 
-    def __init__(self, partitions: Partitions, host: Host) -> None:
+    def __init__(self, partitions: Partitions, host: Host, transactions: ProduceInTransactions) -> None:
         self._partitions = partitions
         self._host = host
+        self._transactions = transactions
         self._produced: list[Produced] = []
         self.collected: dict[Partition, list[Buffer]] = {}  # batches that wait for `settle`
         self._answers: dict[Partition, list[Place]] = {}
@@ -74,6 +79,11 @@ class ProduceHandler:
     def __call__(self, request: Request) -> Instead:
         asked = decode_produce_request(request.api_version, request.body)
         produced = Produced(request, asked.acks, asked.timeout_ms)
+        add: Collect = self.add
+        in_transaction = None
+        if asked.transactional_id is not None:
+            in_transaction = TransactionalRequest(self._transactions, asked.transactional_id, request.api_version)
+            add = in_transaction.add
         for topic in asked.topic_data:
             answer = TopicProduceResponse(topic.name, topic.topic_id)
             produced.response.responses.append(answer)
@@ -81,7 +91,9 @@ class ProduceHandler:
             for data in topic.partition_data:
                 result = PartitionProduceResponse(data.index, 0, -1)
                 answer.partition_responses.append(result)
-                self._collect(produced, asked, of_topic, data, result)
+                self._collect(produced, asked, of_topic, data, result, add)
+        if in_transaction is not None and in_transaction.begin(self, produced):
+            return Instead.PARKED
         self._produced.append(produced)
         self._open_lane(request, asked)
         return Instead.DEFERRED
@@ -110,6 +122,7 @@ class ProduceHandler:
         of_topic: TopicPartitions,
         data: PartitionProduceData,
         result: PartitionProduceResponse,
+        add: Collect,
     ) -> None:
         partition = of_topic.get(data.index)
         if partition is None:
@@ -122,9 +135,9 @@ class ProduceHandler:
         except Refused as refused:
             refuse(result, refused)
             return
-        self._add(partition, batch, (produced, result))
+        add(partition, batch, (produced, result))
 
-    def _add(self, partition: Partition, batch: Buffer, place: Place) -> None:
+    def add(self, partition: Partition, batch: Buffer, place: Place) -> None:
         batches = self.collected.get(partition)
         if batches is None:
             self.collected[partition] = [batch]
@@ -137,17 +150,20 @@ class ProduceHandler:
         """What can be said before the log looks at the batch."""
         if partition.is_internal:
             raise Refused(ErrorCode.INVALID_TOPIC_EXCEPTION, f"{partition.name.topic} is not written by clients")
-        leader = partition.leader
-        if leader is None:
-            raise Refused(ErrorCode.NOT_LEADER_OR_FOLLOWER, f"this broker does not lead {partition.name}")
-        if asked.acks != LEADER_ONLY or leader.is_fenced:
-            leader.check_append(asked.acks)
+        self.check_leader(partition, asked.acks)
         batch = data.records
         if batch is None or len(batch) < HEAD_BYTES:
             raise Refused(ErrorCode.INVALID_RECORD, "there is no record batch for the partition")
         if batch[MAGIC_POSITION] == MAGIC_V2:  # if not, the log says what it thinks of it
             _check_attributes(batch[ATTRIBUTES_POSITION + 1], asked.transactional_id, version)
         return batch
+
+    def check_leader(self, partition: Partition, acks: int) -> None:
+        leader = partition.leader
+        if leader is None:
+            raise Refused(ErrorCode.NOT_LEADER_OR_FOLLOWER, f"this broker does not lead {partition.name}")
+        if acks != LEADER_ONLY or leader.is_fenced:
+            leader.check_append(acks)
 
     # After the last request of a receive.
 
@@ -157,13 +173,13 @@ class ProduceHandler:
         if batches:
             now_ms = self._host.now_ms()
             for partition, of_partition in batches.items():
-                self._append(partition, of_partition, answers[partition], now_ms)
+                self.append(partition, of_partition, answers[partition], now_ms)
         if self._produced:
             produced, self._produced = self._produced, []
             for each in produced:
-                self._finish(each)
+                self.finish(each)
 
-    def _append(self, partition: Partition, batches: list[Buffer], answers: list[Place], now_ms: int) -> None:
+    def append(self, partition: Partition, batches: Sequence[Buffer], answers: Sequence[Place], now_ms: int) -> None:
         for (produced, result), outcome in zip(answers, self._outcomes(partition, batches, now_ms), strict=True):
             _note(produced, partition, result, outcome)
 
@@ -175,7 +191,7 @@ class ProduceHandler:
 
     # Requests along a lane.
 
-    def append(
+    def append_run(
         self, lane: ProduceLane, batches: list[memoryview], correlation_ids: list[int], connection: Connection
     ) -> bytes | list[Pending]:
         """Those of one receive, in one write: their answers, or what waits for them."""
@@ -190,11 +206,11 @@ class ProduceHandler:
             produced = Produced(request, lane.acks, lane.timeout_ms)
             produced.response = lane.response(result)
             _note(produced, lane.partition, result, outcome)
-            self._finish(produced)
+            self.finish(produced)
             requests.append(request)
         return requests
 
-    def _finish(self, produced: Produced) -> None:
+    def finish(self, produced: Produced) -> None:
         if produced.acks == NO_ACKS:
             _finish_unanswered(produced)
         elif any(partition.high_watermark < offset for partition, _, offset in produced.places):
@@ -257,13 +273,8 @@ def _note(
 def _check_attributes(attributes: int, transactional_id: str | None, version: int) -> None:
     if version < ZSTD_FROM and attributes & CODEC_MASK == Codec.ZSTD:
         raise Refused(ErrorCode.UNSUPPORTED_COMPRESSION_TYPE, "zstd needs version 7 of Produce")
-    if attributes & TRANSACTIONAL:
-        if transactional_id is None:
-            raise Refused(
-                ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED, "a transactional batch needs a transactional id"
-            )
-        # Nobody could end it here, and whoever reads committed records would wait for its end.
-        raise Refused(ErrorCode.INVALID_TXN_STATE, "the partition is in no transaction: this broker serves none")
+    if attributes & TRANSACTIONAL and transactional_id is None:
+        raise Refused(ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED, "a transactional batch needs a transactional id")
 
 
 def refuse(result: PartitionProduceResponse, refused: Refused) -> None:
