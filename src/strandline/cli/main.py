@@ -129,6 +129,11 @@ cli = LazyGroup(
             "strandline.cli.log_dirs", "log_dirs", "Show where replicas lie, and how large they are."
         ),
         "bench": LazyCommand(THIS, "bench", "How fast it is, told as Kafka's own tools do."),
+        "simulate": LazyCommand(
+            "strandline.cli.simulate",
+            "simulate",
+            "Run a whole cluster in one thread, with faults; check every step.",
+        ),
         "log": LazyCommand(THIS, "log", "Look at logs: Strandline's or Apache Kafka's."),
     },
     help="Strandline: Apache Kafka's replicated log in Python.",
