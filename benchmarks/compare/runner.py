@@ -120,7 +120,7 @@ def _bench(side: Side, pool: Pool, scale: Scale) -> Iterator[Bench]:
 
 
 def _warm(sides: Sequence[Side], pool: Pool, scale: Scale) -> None:
-    """Every side the same work, until it costs none of them much less than the time before: caches, and a JVM's code."""
+    """Every side the same work, until it costs none of them much less than the time before: caches, a JVM's code."""
     costs: dict[str, list[float]] = {side.name: [] for side in sides}
     for _ in range(WARM_ROUNDS_MAX):
         for side in sides:
