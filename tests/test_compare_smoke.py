@@ -70,7 +70,7 @@ def test_a_client_that_fails_says_why() -> None:
 
     nobody = Side("nobody", "", "127.0.0.1:1", (os.getpid(),), ())
     with client_pool() as pool, pytest.raises(CompareFailed, match="ConnectionRefusedError"):
-        pool.run(nobody, [{"do": "ask", "topic": "any", "requests": 1}])
+        pool.run(nobody, [{"do": "ask", "topic": "any", "port": nobody.port, "requests": 1}])
 
 
 def test_a_ratio_says_by_how_much_we_are_better_whichever_way_is_better() -> None:

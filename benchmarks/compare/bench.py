@@ -42,6 +42,11 @@ class Bench:
     def run(self, *tasks: Task) -> Ran:
         return self._pool.run(self.side, tasks)
 
+    def leader_port(self, topic: str) -> int:
+        """Of its first partition, for those who send requests as they are."""
+        known = self.admin.list_topics(topic, timeout=30)
+        return int(known.brokers[known.topics[topic].partitions[0].leader].port)
+
     @contextmanager
     def topic(self, partitions: int = 1, settings: Mapping[str, str] | None = None) -> Iterator[str]:
         (name,) = self.create(1, partitions, settings)
@@ -77,16 +82,30 @@ class Bench:
 
     def check_records(self, topic: str, partitions: int, expected: int) -> None:
         """What was acknowledged is there: a broker that drops records would be the fastest."""
-        found = 0
-        for begin in range(0, partitions, LOTS):
-            asked = {
-                TopicPartition(topic, number): OffsetSpec.latest()  # type: ignore[no-untyped-call]
-                for number in range(begin, min(begin + LOTS, partitions))
-            }
-            futures = self.admin.list_offsets(asked, request_timeout=TIMEOUT_S)
-            found += sum(future.result(TIMEOUT_S).offset for future in futures.values())
+        found = sum(self._end_offsets([TopicPartition(topic, number) for number in range(partitions)]))
         if found != expected:
             raise CompareFailed(f"{self.side.name} has {found:,} of {expected:,} records that it acknowledged.")
+
+    def wait_until_usable(self, topics: Sequence[str]) -> None:
+        """Until the first partition of each answers: Kafka's metadata has a topic before its log exists."""
+        deadline_s = time.monotonic() + TIMEOUT_S
+        while time.monotonic() < deadline_s:
+            try:
+                self._end_offsets([TopicPartition(topic, 0) for topic in topics])
+            except KafkaException:
+                time.sleep(POLL_S)
+            else:
+                return
+        raise CompareFailed(f"{self.side.name} did not make {len(topics)} topics usable.")
+
+    def _end_offsets(self, partitions: Sequence[TopicPartition]) -> list[int]:
+        latest = OffsetSpec.latest()  # type: ignore[no-untyped-call]
+        found = []
+        for begin in range(0, len(partitions), LOTS):
+            asked = dict.fromkeys(partitions[begin : begin + LOTS], latest)
+            futures = self.admin.list_offsets(asked, request_timeout=TIMEOUT_S)
+            found += [future.result(TIMEOUT_S).offset for future in futures.values()]
+        return found
 
     def _wait_for_leaders(self, topic: str, partitions: int) -> None:
         deadline_s = time.monotonic() + TIMEOUT_S

@@ -32,7 +32,9 @@ JAVA_FLAGS = (
     "-XX:MaxInlineLevel=15",
     "-Djava.awt.headless=true",
 )
-ALONE = {
+# Ours is 0 unless told, Kafka's 3 seconds; each is right for somebody, so both are told.
+BOTH = {"group.initial.rebalance.delay.ms": "3000"}
+ALONE = BOTH | {
     "offsets.topic.replication.factor": "1",
     "transaction.state.log.replication.factor": "1",
     "transaction.state.log.min.isr": "1",
@@ -99,7 +101,7 @@ def in_threes(kafka: Kafka, folder: str) -> Iterator[list[Side]]:
 
 @contextmanager
 def _strandline_cluster(folder: str) -> Iterator[Side]:
-    with ProcessCluster.create(folder, brokers=REPLICAS) as cluster:
+    with ProcessCluster.create(folder, brokers=REPLICAS, settings=BOTH) as cluster:
         pids = [broker.process.pid for broker in cluster.brokers.values()]
         yield Side(
             OURS,
@@ -137,7 +139,7 @@ def _kafka_member(kafka: Kafka, folder: str, broker_id: int, address: str) -> Ab
         "listeners": f"PLAINTEXT://127.0.0.1:{port}",
         "log.dirs": f"{folder}/data",
     }
-    properties = write_properties(Path(folder, "server.properties"), replicated(REPLICAS) | own)
+    properties = write_properties(Path(folder, "server.properties"), replicated(REPLICAS) | BOTH | own)
     return started(_kafka_command(kafka, properties), port, f"{folder}/broker.log")
 
 

@@ -93,7 +93,7 @@ class Pool:
 
 def _run(side: Side, clients: Sequence[Client], tasks: Sequence[Task]) -> Ran:
     for client, task in zip(clients, tasks, strict=True):
-        client.say(json.dumps({"bootstrap": side.bootstrap, "port": side.port, **task}))
+        client.say(json.dumps({"bootstrap": side.bootstrap, **task}))
     for client in clients:
         client.hear("ready")
     begun_s, begun_cpu_s = time.perf_counter(), side.cpu_s()

@@ -134,8 +134,9 @@ def _warm(sides: Sequence[Side], pool: Pool, scale: Scale) -> None:
 def _warm_once(side: Side, pool: Pool, scale: Scale) -> float:
     before_s = side.cpu_s()
     with _bench(side, pool, scale) as bench, bench.topic() as topic:
-        bench.run({"do": "flood", "topic": topic, "requests": WARM_REQUESTS, "connections": 4, "window": 5})
-        bench.run({"do": "ask", "topic": topic, "requests": WARM_REQUESTS // 5})
+        raw = {"topic": topic, "port": bench.leader_port(topic)}
+        bench.run({"do": "flood", "requests": WARM_REQUESTS, "connections": 4, "window": 5, **raw})
+        bench.run({"do": "ask", "requests": WARM_REQUESTS // 5, **raw})
         bench.run({"do": "produce", "topic": topic, "partitions": [0], "records": WARM_RECORDS, "record_bytes": 1024})
         bench.run({"do": "consume", "topic": topic, "partitions": [0], "records": WARM_RECORDS})
     return side.cpu_s() - before_s

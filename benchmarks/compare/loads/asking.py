@@ -18,7 +18,15 @@ class Ask(Load):
     def turn(self, bench: Bench) -> Measured:
         with bench.topic() as topic:
             requests = bench.scale.some(5_000, 1_000)
-            ran = bench.run({"do": "ask", "topic": topic, "requests": requests, "acks": self.acks})
+            ran = bench.run(
+                {
+                    "do": "ask",
+                    "topic": topic,
+                    "port": bench.leader_port(topic),
+                    "requests": requests,
+                    "acks": self.acks,
+                }
+            )
         (result,) = ran.results
         cost = {"cpu_ms_per_1000_requests": ran.cpu_s * 1e6 / requests}
         return cost | {name: value for name, value in result.items() if name.startswith("p")}
@@ -36,6 +44,7 @@ class Flood(Load):
             ran = bench.run(
                 {
                     "do": "flood",
+                    "port": bench.leader_port(topic),
                     "topic": topic,
                     "requests": requests,
                     "connections": self.connections,

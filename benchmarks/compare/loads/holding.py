@@ -35,7 +35,7 @@ class IdleConnections(Load):
             time.sleep(idle_s)
             idle = (bench.side.cpu_s() - before_s) / idle_s * 1e3
             requests = bench.scale.some(3_000, 500)
-            ran = bench.run({"do": "ask", "topic": topic, "requests": requests})
+            ran = bench.run({"do": "ask", "topic": topic, "port": bench.side.port, "requests": requests})
         return {
             "cpu_ms_per_1000_requests": ran.cpu_s * 1e6 / requests,
             "idle_cpu_ms_per_s": idle,
@@ -55,6 +55,7 @@ class ManyTopics(Load):
         topics = bench.scale.some(self.topics, self.topics // 5)
         begun_s, begun_cpu_s = time.perf_counter(), bench.side.cpu_s()
         names = bench.create(topics)
+        bench.wait_until_usable(names)
         measured = {"cpu_s": bench.side.cpu_s() - begun_cpu_s, "seconds": time.perf_counter() - begun_s}
         bench.delete(names)
         return measured
