@@ -9,7 +9,7 @@ CLUSTER_READY := $(VENV)/.cluster-ready
 JOBS   ?= auto
 # ZooKeeper runs on the machine's Java, or on pip's where there is none.
 comma := ,
-CLUSTER_EXTRAS := cluster$(comma)spark$(if $(shell command -v java),,$(comma)java)
+CLUSTER_EXTRAS := cluster$(comma)spark$(comma)lakehouse$(if $(shell command -v java),,$(comma)java)
 KCAT   := $(shell command -v kcat)
 
 COMPARE_READY := $(VENV)/.compare-ready
@@ -76,7 +76,7 @@ $(CLUSTER_READY): $(READY)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[$(CLUSTER_EXTRAS)]"
 	@touch $(CLUSTER_READY)
 
-# Charts, and a librdkafka that takes a thousand records in a call.
+# For the charts.
 $(COMPARE_READY): $(CLUSTER_READY)
 	@command -v mvn >/dev/null || { echo "make compare needs Maven to fetch Apache Kafka: there is no mvn on the path." >&2; exit 1; }
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[compare]"

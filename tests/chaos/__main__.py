@@ -17,7 +17,9 @@ from collections.abc import Iterator
 from random import Random
 
 from tests.chaos.cuts import Cuts, DisksAndClocks
-from tests.chaos.faults import Fault, Kill, KillZooKeeperLeader, Pause, ZooKeeperAway
+from tests.chaos.faults import Bounce, Fault, Kill, KillZooKeeperLeader, Pause, ZooKeeperAway
+from tests.chaos.full_disk import FullDisk
+from tests.chaos.moving import Retire
 from tests.chaos.network import NotPermitted, enter
 from tests.chaos.networked_cluster import NetworkedCluster
 from tests.chaos.process_faults import NoCompiler
@@ -29,6 +31,7 @@ from strandline.cluster.zookeeper_installation import NotInstalled
 NOT_POSSIBLE = 2
 KILLS = "kill-leader,kill-follower,kill-controller"
 OUTAGE_S = 60.0
+REPLICAS = 3
 
 
 def main() -> int:
@@ -48,6 +51,8 @@ def _run(options: argparse.Namespace) -> int:
     settings = {**SETTINGS, "zookeeper.session.timeout.ms": str(options.session_ms)}
     cluster, known = _cluster(directory, settings, options)
     with cluster:
+        for broker_id in list(cluster.brokers)[REPLICAS:]:
+            cluster.stop(broker_id)
         run = Run(cluster, f"{directory}/histories", tell=_tell)
         scoreboard = run.run(_chosen(known, options), rate_per_s=options.rate, at_least=options.at_least)
     with open(f"{directory}/scoreboard.json", "w", encoding="utf-8") as file:
@@ -65,6 +70,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--cycles", type=int, default=1, help="how often all of them, in their order")
     parser.add_argument("--minutes", type=float, help="instead: for so long, in any order")
     parser.add_argument("--seed", type=int, default=None, help="of that order")
+    parser.add_argument("--spare-brokers", type=int, choices=(0, 1), default=0, help="for retire; not with --network")
     parser.add_argument("--zookeepers", type=int, default=1)
     parser.add_argument("--session-ms", type=int, default=4000)
     parser.add_argument("--rate", type=float, default=300.0, help="records a second")
@@ -79,15 +85,26 @@ def _cluster(
     if options.network:
         networked = NetworkedCluster(home, settings)
         cluster = networked.cluster
-        more: list[Fault] = [*Cuts(networked, away_s).faults(), *DisksAndClocks(networked, away_s).faults()]
+        more: list[Fault] = [
+            *Cuts(networked, away_s).faults(),
+            *DisksAndClocks(networked, away_s).faults(),
+            FullDisk(networked),
+        ]
     else:
-        cluster = ProcessCluster.create(home, zookeepers=options.zookeepers, settings=settings, broker_flags=["-v"])
-        more = []
+        cluster = ProcessCluster.create(
+            home,
+            brokers=REPLICAS + options.spare_brokers,
+            zookeepers=options.zookeepers,
+            settings=settings,
+            broker_flags=["-v"],
+        )
+        more = [Retire(cluster)] if options.spare_brokers else []
     if len(cluster.zookeepers) > 1:
         more.append(KillZooKeeperLeader(cluster))
     lag_s = int(settings["replica.lag.time.max.ms"]) / 1000
     known: list[Fault] = [
         *(Kill(cluster, whom) for whom in ("leader", "follower", "controller")),
+        *(Bounce(cluster, whom) for whom in ("leader", "controller")),
         *(Pause(cluster, whom, away_s) for whom in ("leader", "follower", "controller")),
         Pause(cluster, "follower", 2 * lag_s, name="lag"),
         ZooKeeperAway(cluster),

@@ -57,27 +57,11 @@ class Run:
             self._failures.append(f"{type(failure).__name__}: {failure}")
         self._tell("the faults are over; what was sent is waited for")
         self.load.stop()
-        high_watermarks = self._settled()
+        differing, compared = self._compared_replicas()
         self._tell("histories are checked")
-        return self._account(time.monotonic() - began_s, high_watermarks, at_least)
-
-    def _settled(self) -> dict[int, int]:
-        """All replicas in sync, all read by a fresh reader. Returns the high watermarks."""
-        try:
-            self.sight.wait_until(
-                lambda sight: sight.are_in_sync(3), "that all replicas are in sync", IN_SYNC_TIMEOUT_S
-            )
-            return self.load.read_to_end()
-        except (Waited, AssertionError) as failure:
-            self._failures.append(str(failure))
-            return {}
-
-    def _account(self, seconds: float, high_watermarks: dict[int, int], at_least: int) -> Scoreboard:
         operations = list(operations_of(self.load.files))
-        directories = {broker_id: broker.data_directories for broker_id, broker in self._cluster.brokers.items()}
-        differing, compared = differences(directories, TOPIC, high_watermarks)
         return Scoreboard(
-            seconds=seconds,
+            seconds=time.monotonic() - began_s,
             struck=self._nemesis.struck,
             acknowledgements=Acknowledgements(operations),
             verdict=check(operations, EXPECTATIONS),
@@ -87,6 +71,18 @@ class Run:
             failures=[*self._failures, *(f"a client ended: {failure!r}" for failure in self.load.failures)],
             at_least=at_least,
         )
+
+    def _compared_replicas(self) -> tuple[list[str], int]:
+        """When all are in sync, and a fresh reader has read all there is."""
+        try:
+            sight = self.sight.wait_until(lambda it: it.are_in_sync(3), "that all are in sync", IN_SYNC_TIMEOUT_S)
+            high_watermarks = self.load.read_to_end()
+        except (Waited, AssertionError) as failure:
+            self._failures.append(str(failure))
+            return [], 0
+        directories = {broker_id: broker.data_directories for broker_id, broker in self._cluster.brokers.items()}
+        in_sync = {name.partition: state.in_sync for name, state in sight.partitions.items()}
+        return differences(directories, TOPIC, high_watermarks, in_sync)
 
 
 def operations_of(paths: Sequence[str]) -> Iterator[Operation]:

@@ -23,6 +23,7 @@ OPERATIONS = (
     "truncate",
     "write",
 )
+RECORDS = ".log"
 RESHAPING = frozenset({"truncate", "rename", "remove", "write"})
 TRACE_LINES_MAX = 1000
 
@@ -48,7 +49,7 @@ class FaultInjector:
     def __init__(self, *, space_bytes_max: int | None = None) -> None:
         self.now_ms = 0
         self.operations = 0
-        self.reshapes = 0  # operations among them after which a file may hold less than before, or be another
+        self.reshapes = 0  # operations among them after which records may be fewer, or others
         self.trace: deque[str] = deque(maxlen=TRACE_LINES_MAX)
         self.faults: list[Fault] = []
         self.power_lost = False
@@ -89,7 +90,7 @@ class FaultInjector:
         """Before an operation that changes something; `line` goes into the trace."""
         self.require_power()
         self.operations += 1
-        if operation in RESHAPING:
+        if operation in RESHAPING and RECORDS in path:
             self.reshapes += 1
         self.trace.append(line)
         if self.faults:

@@ -31,6 +31,8 @@ SECOND_US = 1_000_000
 START_S = 60
 HEAL_S = 120
 SESSION_TIMEOUT_MS = 6_000
+STEPS_PER_MOMENT_MAX = 20_000
+PACES_MS = ((1, 300), (20, 1_500), (200, 6_000))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,6 +70,7 @@ class Simulation:
             ReadsAreTrue(self.history),
         ]
         self._up: set[int] = set()
+        self._moment_us = self._moment_step = 0
 
     def _properties(self) -> dict[str, str]:
         chance = self.world.chance("properties")
@@ -103,15 +106,18 @@ class Simulation:
         administrator = Administrator(self.world, self.network, "administrator", self.names)
         administrator.begin(administrator.create("events", 2, self.options.brokers, {}, lambda: ready.append("events")))
         self._run_until(lambda: bool(ready), START_S, "the topic was not created")
+        pace_ms = self.chance.choice(PACES_MS)
         for index in range(2):
             partition = TopicPartition("events", index)
             acks = self.chance.choice((0, 1))
-            self._produce(f"careful-{index}", partition, acks=-1)
-            self._produce(f"careless-{index}", partition, acks=acks)
+            self._produce(f"careful-{index}", partition, -1, pace_ms)
+            self._produce(f"careless-{index}", partition, acks, pace_ms)
         self.nemesis.start()
 
-    def _produce(self, name: str, partition: TopicPartition, *, acks: int) -> None:
-        producer = Producer(self.world, self.network, name, self.names, partition, self.history, acks=acks)
+    def _produce(self, name: str, partition: TopicPartition, acks: int, pace_ms: tuple[int, int]) -> None:
+        producer = Producer(
+            self.world, self.network, name, self.names, partition, self.history, acks=acks, pause_ms=pace_ms
+        )
         self.producers.append(producer)
         producer.start()
 
@@ -162,12 +168,20 @@ class Simulation:
         event = world.next_event()
         if event is None or event.callback is None:
             self._fail("Progress", "nothing will ever happen again")
+        self._check_time_passes()
         machine = self._machine_of(event.process)
         if machine is None:
             event.callback()
         else:
             self._run_on(machine, event.callback)
         self._check(machine)
+
+    def _check_time_passes(self) -> None:
+        """Whoever goes round and round within one moment would never end."""
+        if self.world.now_us != self._moment_us:
+            self._moment_us, self._moment_step = self.world.now_us, self.world.steps
+        elif self.world.steps - self._moment_step > STEPS_PER_MOMENT_MAX:
+            self._fail("Progress", f"more than {STEPS_PER_MOMENT_MAX} steps in one moment")
 
     def _machine_of(self, process: object) -> Machine | None:
         if isinstance(process, SimulatedHost):

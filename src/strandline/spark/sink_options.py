@@ -7,9 +7,15 @@ from dataclasses import dataclass, field
 
 from strandline.model.partitions import is_topic_name
 from strandline.spark.failures import BadOption
-from strandline.spark.option_values import boolean_option, check_settings, client_properties, refuse_unknown
+from strandline.spark.option_values import (
+    boolean_option,
+    check_settings,
+    client_properties,
+    refuse_unknown,
+    whole_option,
+)
 
-OURS = ("topic", "includeHeaders", "delivery", "sinkId")
+OURS = ("topic", "includeHeaders", "delivery", "sinkId", "batchId")
 SPARKS = ("checkpointLocation", "queryName")  # which every sink is told of
 KNOWN = (*OURS, *SPARKS)
 PROTECTED = {
@@ -31,6 +37,7 @@ class SinkOptions:
     topic: str | None = None  # beats the column
     delivery: str = AT_LEAST_ONCE
     sink_id: str = ""  # empty: that of the query
+    batch_id: int | None = None  # of a batch that may be written again, as in foreachBatch
     properties: dict[str, str] = field(default_factory=dict)  # of the client
 
     @property
@@ -54,7 +61,10 @@ def parse_sink_options(options: Mapping[str, str]) -> SinkOptions:
         _check_acknowledged(properties)
         properties = TRANSACTION_DEFAULTS | properties
     check_settings(properties)
-    return SinkOptions(topic=topic, delivery=delivery, sink_id=options.get("sinkid", "").strip(), properties=properties)
+    sink_id, batch_id = options.get("sinkid", "").strip(), whole_option(options, "batchId")
+    if batch_id is not None and not sink_id:
+        raise BadOption("option batchId says which batch of a sink this is: name the sink with the option sinkId")
+    return SinkOptions(topic=topic, delivery=delivery, sink_id=sink_id, batch_id=batch_id, properties=properties)
 
 
 def _check_acknowledged(properties: Mapping[str, str]) -> None:

@@ -35,6 +35,9 @@ def stream_task(sink_id: str) -> TaskIdentity:
     return TaskIdentity(sink_id or query_id, query_id, int(batch_id), context.partitionId(), context.attemptNumber())
 
 
-def batch_task(sink_id: str) -> TaskIdentity:
+def batch_task(sink_id: str, batch_id: int | None = None) -> TaskIdentity:
+    """With a number, the batch is one of a sink's own, which may be written again; the sink is its only query."""
     context = TaskContext.get()
-    return TaskIdentity(sink_id, "", NO_BATCH, context.partitionId(), context.attemptNumber())
+    if batch_id is None:
+        return TaskIdentity(sink_id, "", NO_BATCH, context.partitionId(), context.attemptNumber())
+    return TaskIdentity(sink_id, "batches", batch_id, context.partitionId(), context.attemptNumber())

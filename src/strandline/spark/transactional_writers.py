@@ -20,20 +20,23 @@ Messages = Sequence[WriterCommitMessage | None]
 
 
 class TransactionalBatchWriter(DataSourceArrowWriter):
-    """All of it or nothing, unless the driver dies while it commits: nobody runs a batch again."""
+    """All of it or nothing, unless the driver dies while it commits: nobody runs a batch again.
+
+    But for those that have a number (`batchId`), as the batches of foreachBatch do: these are recognised.
+    """
 
     def __init__(self, options: SinkOptions) -> None:
         self._options = options
         self._sink_id = options.sink_id or str(uuid4())
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> Prepared:
-        return _write(self._options, batch_task(self._sink_id), iterator)
+        return _write(self._options, batch_task(self._sink_id, self._options.batch_id), iterator)
 
     def commit(self, messages: Messages) -> None:
-        _commit(self._options, messages, None)
+        _commit(self._options, messages, self._options.batch_id)
 
     def abort(self, messages: Messages) -> None:
-        _abort(self._options, messages, None)
+        _abort(self._options, messages, self._options.batch_id)
 
 
 class TransactionalStreamWriter(DataSourceStreamArrowWriter):
