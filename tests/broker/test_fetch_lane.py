@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.broker.kafka_peer import framed_request
 from tests.broker.manual_host import ManualHost
-from tests.broker.partition_alone import BROKER_ID, PartitionAlone
+from tests.broker.partition_alone import PartitionAlone
 from tests.broker.running_broker import batch_of
 
 from strandline.broker.configuration import Configuration
@@ -48,7 +48,7 @@ class Scene:
         partitions = Partitions()
         partitions.add(self.partition)
         host = ManualHost(NOW_MS)
-        quotas = ReplicationQuotas(BROKER_ID, Configuration({}), host)
+        quotas = ReplicationQuotas(1, Configuration({}), host)
         handler = FetchHandler(partitions, FetchSessions(10, lambda: 5), {}, quotas, host, 2**20)
         self.dispatch = Dispatch({ApiKey.FETCH: handler})
         self.connection = Connection(self.dispatch, lambda: None)

@@ -83,6 +83,26 @@ class Kill(Unfelt):
         self._cluster.start(self._victim)
 
 
+class KillAll(Unfelt):
+    """Every broker at the same moment. What was acknowledged is in the page cache, and must be there afterwards."""
+
+    name = "kill-all"
+
+    def __init__(self, cluster: ProcessCluster) -> None:
+        self._cluster = cluster
+
+    def strike(self, sight: Sight) -> str:  # noqa: ARG002
+        for broker_id in self._cluster.brokers:
+            self._cluster.kill(broker_id)
+        return "all brokers"
+
+    def hold(self, sight: ClusterSight) -> None:
+        """They are started at once, while ZooKeeper still has their earlier lives."""
+
+    def heal(self) -> None:
+        self._cluster.up()
+
+
 class Bounce(Unfelt):
     """A controlled shutdown, and a start: nobody should have to wait."""
 

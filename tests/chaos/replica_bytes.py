@@ -13,6 +13,8 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from struct import unpack_from
 from typing import NamedTuple
 
+from strandline.model.partitions import TopicPartition
+
 HEAD_BYTES = 12  # base offset and length
 
 
@@ -36,9 +38,8 @@ def below_high_watermark(folder: str, high_watermark: int) -> ReplicaBytes:
 
 def differences(
     data_directories: Mapping[int, Sequence[str]],
-    topic: str,
-    high_watermarks: Mapping[int, int],
-    in_sync: Mapping[int, Collection[int]],
+    high_watermarks: Mapping[TopicPartition, int],
+    in_sync: Mapping[TopicPartition, Collection[int]],
 ) -> tuple[list[str], int]:
     """A sentence for each partition whose replicas differ, and how many bytes were compared.
 
@@ -46,14 +47,14 @@ def differences(
     longer, something may be left.
     """
     found, compared = [], 0
-    for index, high_watermark in sorted(high_watermarks.items()):
+    for name, high_watermark in sorted(high_watermarks.items()):
         replicas = {
-            broker_id: below_high_watermark(_folder(data_directories[broker_id], f"{topic}-{index}"), high_watermark)
-            for broker_id in in_sync[index]
+            broker_id: below_high_watermark(_folder(data_directories[broker_id], str(name)), high_watermark)
+            for broker_id in in_sync[name]
         }
         compared += sum(replica.bytes_compared for replica in replicas.values())
         if len(set(replicas.values())) != 1:
-            found.append(f"{topic}-{index} below {high_watermark}: {replicas}")
+            found.append(f"{name} below {high_watermark}: {replicas}")
     return found, compared
 
 

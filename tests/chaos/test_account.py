@@ -98,9 +98,9 @@ def test_replicas_are_compared_below_the_high_watermark_wherever_their_segments_
         2: [replica(tmp_path, 2, (0, a), (1, b + other))],
         3: [str(tmp_path / "nothing")],
     }
-    assert differences(directories, "orders", {0: 2}, {0: (1, 2)}) == ([], 2 * len(a + b))
-    assert len(differences(directories, "orders", {0: 3}, {0: (1, 2)})[0]) == 1, "other bytes"
-    assert len(differences(directories, "orders", {0: 2}, {0: (1, 2, 3)})[0]) == 1, "no bytes"
+    assert differences(directories, {ORDERS[0]: 2}, {ORDERS[0]: (1, 2)}) == ([], 2 * len(a + b))
+    assert len(differences(directories, {ORDERS[0]: 3}, {ORDERS[0]: (1, 2)})[0]) == 1, "other bytes"
+    assert len(differences(directories, {ORDERS[0]: 2}, {ORDERS[0]: (1, 2, 3)})[0]) == 1, "no bytes"
 
 
 def test_tracebacks_in_a_brokers_log_are_found(tmp_path: Path) -> None:

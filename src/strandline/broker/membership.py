@@ -73,6 +73,23 @@ class Membership:
         self.peers = broker.surroundings.peers(broker_id, self._address_of, self._local_handlers())
         journal_settings = broker.configuration.of_broker(JournalSettings)
         self.journal = JournalQueue(broker_id, journal_settings, host, is_kept=broker.own_store is None)
+        self._set_up_replicas(broker)
+        self._set_up_control(broker)
+        self.journal_writer = JournalWriter(
+            broker_id, self.journal, self.topics, broker.image, broker.partitions, self.peers, journal_settings, host
+        )
+        self.notices = ConfigNotices(session, broker.configuration, broker_id, host)
+        self._up: Answer[None] = Answer()
+        self._expected_topics: set[str] = set()
+        self._told: dict[TopicPartition, bool] = {}  # what we were told to do, and whether we could
+        self._is_member = True
+        self._addresses: Sequence[tuple[str, int]] = ()
+        broker.session_keeper.when_expired = self._session_expired
+        broker.session_keeper.when_replaced = self._session_replaced
+        broker.session_keeper.when_connected_again = self._connected_again
+
+    def _set_up_replicas(self, broker: Broker) -> None:
+        session, host, broker_id = broker.session, broker.host, broker.settings.broker_id
         self.isr_changes = IsrChanges(session, self.live_brokers, host)
         self.quotas = ReplicationQuotas(broker_id, broker.configuration, host)
         self.fetchers = ReplicaFetchers(
@@ -97,6 +114,9 @@ class Membership:
             self.journal,
             host,
         )
+
+    def _set_up_control(self, broker: Broker) -> None:
+        session, host, broker_id = broker.session, broker.host, broker.settings.broker_id
         unclean_topics = UncleanTopics(broker.configuration)
         self.loop = ControllerLoop(
             broker_id,
@@ -121,18 +141,6 @@ class Membership:
         self.topics = TopicAdministration(self.loop, self.peers, broker.image, broker.configuration, host)
         self._directory_notices = DirectoryNotices(broker_id, session, host)
         broker.directory_failures.when_failed = self._directory_failed
-        self.journal_writer = JournalWriter(
-            broker_id, self.journal, self.topics, broker.image, broker.partitions, self.peers, journal_settings, host
-        )
-        self.notices = ConfigNotices(session, broker.configuration, broker_id, host)
-        self._up: Answer[None] = Answer()
-        self._expected_topics: set[str] = set()
-        self._told: dict[TopicPartition, bool] = {}  # what we were told to do, and whether we could
-        self._is_member = True
-        self._addresses: Sequence[tuple[str, int]] = ()
-        broker.session_keeper.when_expired = self._session_expired
-        broker.session_keeper.when_replaced = self._session_replaced
-        broker.session_keeper.when_connected_again = self._connected_again
 
     async def join(self, addresses: Sequence[tuple[str, int]]) -> None:
         """Returns when every replica of ours is what it should be, or the controller has had its time."""
