@@ -74,10 +74,12 @@ def test_offsets_are_the_first_that_anybody_hears_of_groups() -> None:
     """The producer asks for the group's coordinator only once its offsets are part of the transaction."""
 
     async def story(bootstrap: str) -> None:
-        async with AIOKafkaProducer(bootstrap_servers=bootstrap, transactional_id="first") as producer:
-            async with producer.transaction():
-                await producer.send_and_wait("orders", b"a")
-                await producer.send_offsets_to_transaction({TopicPartition("orders", 0): 5}, "readers")
+        async with (
+            AIOKafkaProducer(bootstrap_servers=bootstrap, transactional_id="first") as producer,
+            producer.transaction(),
+        ):
+            await producer.send_and_wait("orders", b"a")
+            await producer.send_offsets_to_transaction({TopicPartition("orders", 0): 5}, "readers")
 
     with Broker() as broker:
         asyncio.run(asyncio.wait_for(story(broker.bootstrap), WAIT_S))
