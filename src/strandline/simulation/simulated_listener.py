@@ -11,6 +11,7 @@ from collections.abc import Callable
 from strandline.broker.connection import Connection, Part
 from strandline.broker.dispatch import Dispatch
 from strandline.broker.network_settings import NetworkSettings
+from strandline.log.log_slice import LogSlice
 from strandline.simulation.network import Line, Network
 from strandline.simulation.simulated_host import SimulatedHost
 
@@ -159,4 +160,7 @@ def _length_of(part: Part) -> int:
 
 
 def _bytes_of(part: Part) -> bytes:
-    return bytes(part) if isinstance(part, bytes | bytearray | memoryview) else part.read()
+    if isinstance(part, bytes | bytearray | memoryview):
+        return bytes(part)
+    assert isinstance(part, LogSlice)
+    return part.read()

@@ -1,0 +1,232 @@
+"""Safeguards that can be switched off, in tests alone, and what the simulator then finds: does the net catch fish?
+
+Each is one rule without which a replicated log loses records, shows what is not committed, writes twice or stands
+still; most are bugs that Apache Kafka, or this project, once had. `seed` is one that finds it; `seeds` how many were
+tried from 1 on until it was found.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import pytest
+
+from strandline.broker import controller_office, controller_writes, isr_changes
+from strandline.broker.controller_fence import ControllerFence
+from strandline.broker.controller_loop import ControllerLoop
+from strandline.broker.controller_office import Office
+from strandline.broker.handlers import fetch, produce
+from strandline.broker.partition import Partition
+from strandline.broker.replica_fetcher import ReplicaFetcher
+from strandline.broker.session_keeper import SessionKeeper
+from strandline.controller import rules
+from strandline.log import producer_state
+from strandline.log.leader_epochs import LeaderEpochs
+from strandline.log.log_directory import LogDirectory
+from strandline.log.producer_state import ProducerState
+from strandline.log.recovery import _Opening
+from strandline.metadata.operations import SetData
+from strandline.model.failures import ErrorCode, Refused
+from strandline.replication.effects import HighWatermarkMoved
+from strandline.replication.events import IsrRefused
+from strandline.replication.follower import Follower
+from strandline.replication.isr import InSyncReplicas
+from strandline.replication.leader import Leader
+from strandline.replication.replica import Replica
+from strandline.replication.requests import Fetch
+
+Patch = pytest.MonkeyPatch
+
+
+class Mutation(NamedTuple):
+    name: str
+    switch_off: Callable[[Patch], object]
+    invariants: tuple[str, ...]  # any of which may be the first to notice
+    seed: int
+    why: str = ""
+
+
+def replaced(owner: Any, name: str, value: Any) -> Callable[[Patch], object]:
+    return lambda patch: patch.setattr(owner, name, value)
+
+
+def nothing(*_: Any, **__: Any) -> None:
+    return None
+
+
+def always(*_: Any, **__: Any) -> bool:
+    return True
+
+
+def truncate_by_high_watermark(patch: Patch) -> None:
+    original = Replica.__init__
+
+    def init(self: Replica, **given: Any) -> None:
+        original(self, **given | {"uses_leader_epochs": False})
+
+    patch.setattr(Replica, "__init__", init)
+
+
+def join_without_epoch_start(patch: Patch) -> None:
+    patch.setattr(
+        InSyncReplicas, "_has_reached_commits", lambda self, progress: progress.log_end_offset >= self.high_watermark
+    )
+
+
+def forget_proposals(patch: Patch) -> None:
+    patch.setattr(InSyncReplicas, "maximal_isr", property(lambda self: self.isr))
+
+
+def follow_with_any_high_watermark(patch: Patch) -> None:
+    def set_high_watermark(self: Follower, offset: int) -> tuple[HighWatermarkMoved, ...]:
+        previous, self.high_watermark = self.high_watermark, offset
+        return (HighWatermarkMoved(previous, offset),)
+
+    patch.setattr(Follower, "_set_high_watermark", set_high_watermark)
+
+
+def accept_any_controller(patch: Patch) -> None:
+    def check(self: ControllerFence, controller_id: int, controller_epoch: int, _: int) -> ErrorCode:
+        self.controller_id, self.controller_epoch = controller_id, controller_epoch
+        return ErrorCode.NONE
+
+    patch.setattr(ControllerFence, "check", check)
+
+
+def write_isr_unconditionally(patch: Patch) -> None:
+    class Unconditional:
+        def __init__(self, session: Any) -> None:
+            self._session = session
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(self._session, name)
+
+        def set(self, path: str, data: bytes, version: int = 0) -> Any:  # noqa: ARG002
+            return self._session.set(path, data)
+
+    begin = isr_changes.IsrChanges.__init__
+
+    def init(self: Any, session: Any, *rest: Any) -> None:
+        begin(self, Unconditional(session), *rest)
+
+    patch.setattr(isr_changes.IsrChanges, "__init__", init)
+
+
+def write_leaderships_unconditionally(patch: Patch) -> None:
+    patch.setattr(controller_writes, "SetData", lambda path, data, *_: SetData(path, data))
+
+
+def step_before_in_charge(patch: Patch) -> None:
+    def step(self: Any, event: Any) -> None:
+        if self._is_open:
+            self._carry_out(self.controller.step(event, self._host.now_ms()))
+
+    patch.setattr(Office, "step", step)
+
+
+def read_beyond_high_watermark(patch: Patch) -> None:
+    patch.setattr(Partition, "read", lambda self, offset, max_bytes, **_: self.log.read(offset, max_bytes))
+
+
+def refuse_beyond_high_watermark(patch: Patch) -> None:
+    original = Partition.read
+
+    def read(self: Partition, offset: int, max_bytes: int, *, committed_only: bool = False) -> Any:
+        if offset > self.high_watermark:
+            raise Refused(ErrorCode.OFFSET_OUT_OF_RANGE, "beyond the high watermark")
+        return original(self, offset, max_bytes, committed_only=committed_only)
+
+    patch.setattr(Partition, "read", read)
+
+
+def elect_anybody(patch: Patch) -> None:
+    original = rules.replace_missing_leader
+
+    def replace_missing_leader(situation: Any, current: Any) -> Any:
+        return original(situation._replace(may_be_unclean=True), current)
+
+    patch.setattr(rules, "replace_missing_leader", replace_missing_leader)
+
+
+def unknown_is_refused(patch: Patch) -> None:
+    patch.setattr(isr_changes, "IsrUnknown", lambda change, _: IsrRefused(change, ErrorCode.UNKNOWN_SERVER_ERROR))
+
+
+def always_clean(patch: Patch) -> None:
+    original = LogDirectory._take_clean_shutdown_marker
+
+    def take(self: LogDirectory) -> bool:
+        original(self)
+        return True
+
+    patch.setattr(LogDirectory, "_take_clean_shutdown_marker", take)
+
+
+def ask_once(patch: Patch) -> None:
+    original = ReplicaFetcher._soon
+    patch.setattr(ReplicaFetcher, "_soon", lambda self, delay_ms=0: original(self, delay_ms) if delay_ms == 0 else None)
+
+
+def trust_the_lost(patch: Patch) -> None:
+    """A follower that asks for what is committed has lost it, and stays in the ISR."""
+    patch.setattr(InSyncReplicas, "_shrink_isr_by_loss", nothing)
+
+
+def keep_the_dead_in_the_isr(patch: Patch) -> None:
+    patch.setattr(rules, "shrink_isr", nothing)
+
+
+def count_old_epochs(patch: Patch) -> None:
+    """What followers had acknowledged to another leader, or to the same in another epoch, is taken for granted."""
+    original = Leader.__init__
+
+    def init(self: Leader, decision: Any, **given: Any) -> None:
+        original(self, decision, **given)
+        for progress in self.followers.values():
+            progress.log_end_offset = self.log_end_offset
+        self._recount()
+
+    patch.setattr(Leader, "__init__", init)
+
+
+MUTATIONS = (
+    Mutation("truncate by high watermark, not by epoch", truncate_by_high_watermark, (), 0, "KIP-101"),
+    Mutation("leaders take requests of any epoch", replaced(Leader, "check_epoch", nothing), (), 0, "KIP-320"),
+    Mutation("a follower joins the ISR at once", replaced(InSyncReplicas, "_has_reached_commits", always), (), 0, "R3"),
+    Mutation("a follower joins below the epoch's start", join_without_epoch_start, (), 0, "KAFKA-7128"),
+    Mutation("a proposed ISR does not count", forget_proposals, (), 0, "AsyncIsr.tla"),
+    Mutation("a diverging fetch counts and gets records", replaced(fetch, "_diverging", nothing), (), 0, "KAFKA-13141"),
+    Mutation("a follower believes any high watermark", follow_with_any_high_watermark, (), 0, "R2"),
+    Mutation("progress of an older epoch counts", count_old_epochs, (), 0, "Kip320.tla rule 3"),
+    Mutation("acks=all is answered by the leader alone", replaced(produce, "ALL_IN_SYNC", 99), (), 0, "R8"),
+    Mutation("every controller is obeyed", accept_any_controller, (), 0, "KAFKA-5642, KIP-380"),
+    Mutation("the ISR is written whatever its version", write_isr_unconditionally, (), 0, "KAFKA-14144"),
+    Mutation("leaderships are written whatever their version", write_leaderships_unconditionally, (), 0, "R4"),
+    Mutation("a controller acts before it has read", step_before_in_charge, (), 0, "seed 2"),
+    Mutation("consumers read beyond the high watermark", read_beyond_high_watermark, (), 0, "KAFKA-9807"),
+    Mutation("consumers are refused beyond the high watermark", refuse_beyond_high_watermark, (), 0, "seed 5"),
+    Mutation("anybody may be elected", elect_anybody, (), 0, "R5"),
+    Mutation("an unknown outcome is a refusal", unknown_is_refused, (), 0, "KAFKA-14144"),
+    Mutation("every stop was clean", always_clean, (), 0, "KAFKA-15375"),
+    Mutation(
+        "a restarted leader leads on", replaced(controller_office, "restarted_since", lambda *_: frozenset()), (), 0
+    ),
+    Mutation("late answers are taken", replaced(Fetch, "asks_the_same_as", always), (), 0, "R2"),
+    Mutation("repeated batches are not known", replaced(ProducerState, "find_duplicate", nothing), (), 0, "P2"),
+    Mutation("sequences are not checked", replaced(producer_state, "refuse_unless_next", nothing), (), 0, "P2"),
+    Mutation("epochs survive their records", replaced(LeaderEpochs, "truncate_from_end", lambda *_: False), (), 0),
+    Mutation(
+        "a leader's epoch has no beginning", replaced(LeaderEpochs, "assign", lambda *_: False), (), 0, "KAFKA-7415"
+    ),
+    Mutation("recovery looks at nothing", replaced(_Opening, "recover", nothing), (), 0, "L7"),
+    Mutation(
+        "an expired session is not replaced", replaced(SessionKeeper, "_begin_anew", nothing), (), 0, "KAFKA-14887"
+    ),
+    Mutation("lost watches are not set again", replaced(ControllerLoop, "connected_again", nothing), (), 0, "M1"),
+    Mutation("a fetcher that failed does not ask again", ask_once, (), 0, "R2"),
+    Mutation("nobody leaves the ISR by lagging", replaced(InSyncReplicas, "_shrink_isr", nothing), (), 0, "R3"),
+    Mutation("nobody joins the ISR again", replaced(InSyncReplicas, "_expand_isr", nothing), (), 0, "R3"),
+    Mutation("the dead stay in the ISR", keep_the_dead_in_the_isr, (), 0, "R6"),
+    Mutation("who has lost records stays in the ISR", trust_the_lost, (), 0, "R3"),
+)
