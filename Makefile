@@ -9,17 +9,22 @@ CLUSTER_READY := $(VENV)/.cluster-ready
 JOBS   ?= auto
 # ZooKeeper runs on the machine's Java, or on pip's where there is none.
 comma := ,
-CLUSTER_EXTRAS := cluster$(if $(shell command -v java),,$(comma)java)
+CLUSTER_EXTRAS := cluster$(comma)spark$(comma)lakehouse$(if $(shell command -v java),,$(comma)java)
 KCAT   := $(shell command -v kcat)
 
-.PHONY: run test check bench fuzz interop rewrite format clean
+COMPARE_READY := $(VENV)/.compare-ready
+
+.PHONY: run cluster test check bench bench-spark compare fuzz chaos kills copy interop rewrite format clean
 
 run: $(READY)                    ## a broker on port 9092 with its data in ./data
 	@exec $(BIN)/strandline serve
 
+cluster: $(CLUSTER_READY)        ## three brokers from port 9092 on and a real ZooKeeper, all in ./cluster
+	@exec $(BIN)/strandline cluster up --brokers 3
+
 test: check $(CLUSTER_READY)     ## everything a change must pass
 	@$(if $(KCAT),,echo "kcat is not here, so its suite is left out: install it with apt-get install kcat")
-	@$(BIN)/python -m pytest -n $(JOBS) -q -m "not interop" $(if $(KCAT),,--ignore=tests/compat/test_kcat.py)
+	@$(BIN)/python -m pytest -n $(JOBS) --dist loadgroup -q -m "not interop" $(if $(KCAT),,--ignore=tests/compat/test_kcat.py)
 
 check: $(READY)                  ## style, types, architecture
 	@$(BIN)/ruff check .
@@ -31,8 +36,25 @@ check: $(READY)                  ## style, types, architecture
 bench: $(READY)                  ## ratios against the raw system calls, measured in the same run
 	@$(BIN)/python -m benchmarks
 
+bench-spark: $(CLUSTER_READY)    ## rows a second and CPU per million rows, from a topic's bytes to Spark
+	@$(BIN)/python -m benchmarks.spark
+
+compare: $(COMPARE_READY)        ## Apache Kafka on this machine, beside us; needs Maven and Java; QUICK=1 takes minutes, COMPARE="--only ask"
+	@$(BIN)/python -m benchmarks.compare $(if $(QUICK),--quick) $(COMPARE)
+
 fuzz: $(READY)                   ## 200,000 mutated frames against a broker; FUZZ="--frames 1000000 --seed 7" for others
 	@$(BIN)/python -m tests.fuzz $(FUZZ)
+
+# Clusters in network namespaces need root, `ip` and `unshare`; without them it says so and fails.
+MINUTES ?= 5
+chaos: $(CLUSTER_READY)          ## faults on real processes for so many MINUTES; CHAOS="--faults ring,storm --seed 7" for some of them
+	@$(BIN)/python -m tests.chaos --network --faults all --minutes $(MINUTES) $(CHAOS)
+
+kills: $(CLUSTER_READY)          ## kill -9 of leader, follower and controller in turn, 51 times, with 200,000 records
+	@$(BIN)/python -m tests.chaos --cycles 17 --rate 450 --at-least 200000 $(CHAOS)
+
+copy: $(READY)                   ## 100,000 records copied exactly once, while brokers and copiers are killed
+	@STRANDLINE_COPY_RECORDS=100000 $(BIN)/python -m pytest -q tests/cluster/test_transactions_over_kills.py
 
 interop: $(READY)                ## Apache Kafka itself as referee; needs Maven and Java, fails without them
 	@$(BIN)/python -m pytest -q -m interop -p no:randomly tests/interop
@@ -56,8 +78,14 @@ $(READY): pyproject.toml setup.py $(wildcard src/strandline/records/_native*)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[dev]"
 	@touch $(READY)
 
-# PySpark, 450 MB, has the jars of the ZooKeeper server that the cluster's tests run against.
+# PySpark, 450 MB: Spark itself, and the jars of the ZooKeeper server that the cluster's tests run against.
 $(CLUSTER_READY): $(READY)
-	@echo "fetching ZooKeeper's jars, which come with PySpark (once; a minute or so)"
+	@echo "fetching PySpark, with which ZooKeeper's jars come (once; a minute or so)"
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[$(CLUSTER_EXTRAS)]"
 	@touch $(CLUSTER_READY)
+
+# For the charts.
+$(COMPARE_READY): $(CLUSTER_READY)
+	@command -v mvn >/dev/null || { echo "make compare needs Maven to fetch Apache Kafka: there is no mvn on the path." >&2; exit 1; }
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[compare]"
+	@touch $(COMPARE_READY)

@@ -1,6 +1,7 @@
 """The one thing pyproject.toml cannot say: a compiled module that may be absent.
 
-`optional=True` lets an install without a C compiler succeed; `strandline.records.walk` and `.crc` then use their twins.
+`optional=True` lets an install without a C compiler succeed; `walk`, `columns`, `crc`, `placing` and
+`alike` in `strandline.records` then use their twins.
 """
 
 from setuptools import Extension, setup
@@ -9,8 +10,11 @@ setup(
     ext_modules=[
         Extension(
             "strandline.records._native",
-            [f"src/strandline/records/{name}.c" for name in ("_native", "_native_walk", "_native_crc")],
-            depends=["src/strandline/records/_native.h"],
+            [
+                f"src/strandline/records/_native{name}.c"
+                for name in ("", "_walk", "_columns", "_crc", "_place", "_alike")
+            ],
+            depends=["src/strandline/records/_native.h", "src/strandline/records/_native_reader.h"],
             extra_compile_args=["-O3"],
             optional=True,
         )

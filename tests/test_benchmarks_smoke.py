@@ -29,6 +29,15 @@ def test_a_quick_run_prints_its_rows_as_json_and_leaves_no_file(
     assert os.listdir(tmp_path) == []
 
 
+def test_the_way_to_spark_is_measured_without_spark(capsys: pytest.CaptureFixture[str]) -> None:
+    from benchmarks.spark import main
+
+    assert main(["--quick", "--decode-only"]) == 0
+    _, head, *lines = capsys.readouterr().out.splitlines()
+    assert head.split()[:3] == ["what", "bytes", "rows/s"]
+    assert [line.split("  ")[0] for line in lines] == ["decode alone, one core"] * 2
+
+
 def test_the_table_gives_each_row_a_line_and_a_verdict_where_there_is_an_aim() -> None:
     from benchmarks.measure import Aim, Figure, Row
     from benchmarks.table import as_text

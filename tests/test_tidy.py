@@ -67,7 +67,7 @@ def modules(*folders: str) -> Iterator[Path]:
 
 def source_modules(*packages: str) -> Iterator[Path]:
     for path in modules("src"):
-        if not packages or path.relative_to(SOURCE).parts[0] in packages:
+        if path.is_relative_to(SOURCE) and (not packages or path.relative_to(SOURCE).parts[0] in packages):
             yield path
 
 

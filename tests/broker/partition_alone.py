@@ -21,7 +21,9 @@ class Nobody:
 
 
 class PartitionAlone(Partition):
-    def __init__(self, name: TopicPartition, topic_id: bytes, log: Log, min_insync_replicas: int = 1) -> None:
+    def __init__(
+        self, name: TopicPartition, topic_id: bytes, log: Log, min_insync_replicas: int = 1, high_watermark: int = 0
+    ) -> None:
         super().__init__(
             name,
             topic_id,
@@ -30,6 +32,7 @@ class PartitionAlone(Partition):
             owner=Nobody(),
             live_brokers={BROKER_ID: 1, FOLLOWER_ID: 2},
             settings=ReplicationSettings(min_insync_replicas=min_insync_replicas),
+            high_watermark=high_watermark,
         )
         self._decisions = 0
 

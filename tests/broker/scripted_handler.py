@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from struct import pack
 
-from strandline.broker.connection import CLOSE, Connection, Part, Pending, Reply
+from strandline.broker.connection import CLOSE, Connection, Part, Pending, Reply, Taken
 from strandline.model.failures import ProtocolError
 
 
@@ -46,6 +46,12 @@ class ScriptedHandler:
             case b"x":
                 raise ProtocolError("the request makes no sense")
         return framed(body)
+
+    def handle_alike(
+        self, frame: memoryview | None, received: memoryview, frame_bytes_max: int, connection: Connection
+    ) -> Taken:
+        assert connection.lane is not None
+        return connection.lane.take(frame, received, frame_bytes_max, connection)
 
     def settle(self) -> bool:
         self.settled_frames.append(len(self.deferred))

@@ -30,6 +30,8 @@ from strandline.model.settings import (
     PropertySettings,
     ReplicationSettings,
 )
+from strandline.replication.settings import ReplicationRateSettings
+from strandline.transactions.settings import TransactionSettings
 from strandline.wire.messages.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
 
 DYNAMIC = [definition for definition in BROKER_CONFIGS.values() if definition.is_dynamic]
@@ -56,6 +58,8 @@ VALUES = {
     "group.max.size": "100",
     "group.consumer.max.size": "100",
     "max.connections.per.ip.overrides": "127.0.0.9:3",
+    "leader.replication.throttled.rate": "1000000",
+    "follower.replication.throttled.rate": "1000000",
 }
 
 
@@ -89,6 +93,8 @@ IN_USE = {
         InUse(CleanerSettings, lambda broker, field: getattr(broker.housekeeping.cleaner.settings, field)),
         InUse(ProducerStateSettings, lambda broker, field: getattr(broker.partitions.by_name["orders"][0].log, field)),
         InUse(GroupSettings, of_groups),
+        InUse(ReplicationRateSettings, lambda broker, field: getattr(broker.membership.quotas.rates, field)),
+        InUse(TransactionSettings, lambda broker, field: getattr(broker.transactions.coordinator.settings, field)),
     )
 }
 

@@ -44,7 +44,7 @@ from strandline.wire.messages.offset_commit import (
     OffsetCommitResponse,
 )
 from strandline.wire.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment, SyncGroupResponse
-from strandline.wire.versions import INTER_BROKER, SERVED, ApiKey
+from strandline.wire.versions import INTER_BROKER, SERVED, SPOKEN, ApiKey
 
 MIB = 2**20
 ENTRIES_MAX = 1_000
@@ -81,7 +81,7 @@ def test_apis_and_versions_that_are_not_served(scene: Scene) -> None:
     for key in (*INTER_BROKER, *SERVED.keys() - advertised):
         assert closes(scene, framed_request(key, (SERVED | INTER_BROKER)[key].last_version))
     for key in advertised - {ApiKey.API_VERSIONS}:
-        for version in (SERVED[key].first_version - 1, SERVED[key].last_version + 1, -1):
+        for version in (SPOKEN[key].first_version - 1, SPOKEN[key].last_version + 1, -1):
             assert closes(scene, framed_request(key, version))
     assert closes(scene, framed_request(ApiKey.HEARTBEAT, 0).replace(b"\0\x0c\0\0", b"\x03\xe7\0\0", 1))
     assert scene.serves_on()
@@ -90,7 +90,7 @@ def test_apis_and_versions_that_are_not_served(scene: Scene) -> None:
 def test_bodies_that_are_too_short(scene: Scene) -> None:
     """Row "body too short": close, whatever the API."""
     for key in {each.api_key for each in scene.peer.ask_api_versions(3).api_keys}:
-        for version in {SERVED[key].first_version, SERVED[key].last_version}:
+        for version in {SPOKEN[key].first_version, SPOKEN[key].last_version}:
             body = encode(request_class(key)(), version)
             assert not body or closes(scene, framed_request(key, version, body=body[:-1])), (ApiKey(key), version)
     assert scene.running.call(lambda: scene.running.broker.dispatch.failures) == 0

@@ -31,6 +31,7 @@ from strandline.records.compression import Codec
 from strandline.records.record import Record
 from strandline.replication.events import LeaderAndIsr
 from strandline.wire.messages.fetch import FetchPartition, FetchRequest, FetchResponse, FetchTopic
+from strandline.wire.messages.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
 from strandline.wire.messages.produce import PartitionProduceData, ProduceRequest, ProduceResponse, TopicProduceData
 
 GOOD = batch_of(b"good")
@@ -101,8 +102,10 @@ def test_where_nothing_may_be_written(scene: Scene) -> None:
     transactional = batch_of(b"a", producer_id=7, producer_epoch=0, base_sequence=0, is_transactional=True)
     without_id = scene.refusal(topic, transactional, GOOD)
     assert without_id == ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
-    # With an id it is in a transaction that nobody could end: what is read committed would stop here for ever.
-    assert scene.produce_transactionally(topic, transactional, "id") == ErrorCode.INVALID_TXN_STATE
+    # With an id it would be in a transaction that nobody ends: what is read committed would stop here for ever.
+    assert scene.produce_transactionally(topic, transactional, "id") == ErrorCode.NOT_ENOUGH_REPLICAS
+    scene.peer.ask(FindCoordinatorRequest("id", 1), 3, FindCoordinatorResponse)
+    assert scene.produce_transactionally(topic, transactional, "id") == ErrorCode.INVALID_PRODUCER_ID_MAPPING
     asked = FetchRequest(isolation_level=1, topics=[FetchTopic(topic, partitions=[FetchPartition(0)])])
     (found,) = scene.peer.ask(asked, 11, FetchResponse).responses[0].partitions
     assert found.last_stable_offset == found.high_watermark == 1

@@ -16,8 +16,8 @@ from tests.broker.kafka_peer import WAIT_S
 from tests.broker.running_broker import BrokerPeer, RunningBroker, batch_of
 
 from strandline.model.failures import ErrorCode
+from strandline.program import COMMAND
 from strandline.testing import Broker, BrokerFailed
-from strandline.testing.process import COMMAND
 from strandline.wire.messages.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
 from strandline.wire.messages.list_groups import ListGroupsRequest, ListGroupsResponse
 from strandline.wire.messages.list_offsets import (

@@ -96,13 +96,12 @@ def test_a_group_belongs_to_the_partition_that_its_name_says(running: RunningGro
 
 
 @pytest.mark.parametrize("version", range(1, 7))
-def test_there_is_no_coordinator_of_transactions_yet(peer: GroupPeer, version: int) -> None:
-    """An error that producers take for final."""
+def test_a_transactional_id_has_a_coordinator(peer: GroupPeer, version: int) -> None:
+    """The first question creates `__transaction_state`."""
     request = FindCoordinatorRequest("t", TRANSACTION, ["t"])
     answer = peer.ask(request, version, FindCoordinatorResponse)
     found = answer.coordinators[0] if version >= 4 else answer
-    assert (found.error_code, found.node_id) == (ErrorCode.CLUSTER_AUTHORIZATION_FAILED, -1)
-    assert found.error_message == "this broker does not serve transactions"
+    assert (found.error_code, found.node_id) == (ErrorCode.NONE, 1)
 
 
 @pytest.mark.parametrize("key_type", [SHARE, 3, -1])

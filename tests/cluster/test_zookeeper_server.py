@@ -64,7 +64,7 @@ def test_a_server_that_does_not_start_is_one_sentence_and_leaves_nothing(tmp_pat
     without_jars = replace(find_installation(), jars=(str(tmp_path / "nothing.jar"),))
     ensemble = ZooKeeperEnsemble.create(str(tmp_path), without_jars, client_ports=(0, 0, 0))
     with pytest.raises(
-        ProcessFailed, match=r"^zookeeper has ended while it was waited for; the last line of .*QuorumPeerMain"
+        ProcessFailed, match=r"^zookeeper 1 has ended while it was waited for; the last line of .*QuorumPeerMain"
     ):
         ensemble.start()
     assert not any(server.is_running for server in ensemble.servers)

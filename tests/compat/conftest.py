@@ -25,7 +25,8 @@ def _leftovers_of_clients() -> Iterator[None]:
 
 @pytest.fixture(scope="session")
 def broker() -> Iterator[Broker]:
-    with Broker(process=True) as broker:
+    # Transactions that take too long are looked for every ten seconds otherwise.
+    with Broker({"transaction.abort.timed.out.transaction.cleanup.interval.ms": 200}, process=True) as broker:
         yield broker
 
 

@@ -207,13 +207,6 @@ def test_a_pattern_with_the_classic_protocol(group_broker: Broker, topic: str) -
         wait_until(lambda: read_of(member) == values(0, 60), member)
 
 
-def test_transactions_are_refused_at_once(group_broker: Broker) -> None:
-    producer = Producer({"bootstrap.servers": group_broker.bootstrap, "transactional.id": "t"})
-    with pytest.raises(KafkaException, match="this broker does not serve transactions") as refused:
-        producer.init_transactions(WAIT_S)
-    assert refused.value.args[0].fatal()
-
-
 # Admin.
 
 

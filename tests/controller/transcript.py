@@ -208,9 +208,10 @@ def grow(request: int, values: list[str], words: Words) -> requests.Request:
 
 
 def move(request: int, values: list[str], words: Words) -> requests.Request:
+    may_change_factor = words.pop("factor", "") != "kept"
     targets: dict[TopicPartition, tuple[int, ...] | None] = {partition(name): None for name in values}
     targets |= {partition(name): numbers(to) for name, to in words.items()}
-    return requests.AlterReassignmentsRequest(request=request, targets=targets)
+    return requests.AlterReassignmentsRequest(request=request, targets=targets, may_change_factor=may_change_factor)
 
 
 def elect(request: int, values: list[str], _words: Words) -> requests.Request:

@@ -17,7 +17,7 @@ from strandline.records.builder import build_batch
 from strandline.records.record import Record
 from strandline.wire.codec import encode
 from strandline.wire.layout import Message, WireType
-from strandline.wire.versions import SERVED, Api
+from strandline.wire.versions import SPOKEN, Api
 
 INT_BITS = {"int8": 8, "int16": 16, "int32": 32, "int64": 64}
 GROUPS = ["readers", "writers", "", "group-\u00e9"]
@@ -39,9 +39,9 @@ class ValidRequests:
         self._topics = [*topics, "no-such-topic", *(f"made-{number}" for number in range(5))]
         self._topic_ids = [*topics.values(), bytes(16), bytes(range(16))]
         self.kinds = [
-            (SERVED[key], version)
+            (SPOKEN[key], version)
             for key, (first, last) in api_versions.items()
-            for version in range(max(first, SERVED[key].first_version), last + 1)
+            for version in range(max(first, SPOKEN[key].first_version), last + 1)
         ]
 
     def frame(self, api: Api, version: int, correlation_id: int) -> bytes:

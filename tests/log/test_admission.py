@@ -24,7 +24,7 @@ from tests.log.making_logs import (
 
 from strandline.log.admission import Admission
 from strandline.model.failures import ErrorCode, Refused
-from strandline.model.settings import LogSettings
+from strandline.model.settings import LONG_MAX, LogSettings
 from strandline.records.batch import (
     ATTRIBUTES_POSITION,
     CRC,
@@ -33,12 +33,13 @@ from strandline.records.batch import (
     LENGTH_END,
     MAGIC_POSITION,
     NO_TIMESTAMP,
-    BatchHead,
+    Buffer,
     batch_crc,
 )
 from strandline.records.builder import build_batch, encode_records, seal_batch
 from strandline.records.compression import Codec
 from strandline.records.legacy import build_legacy
+from strandline.records.placing import place_batches
 from strandline.records.record import Record
 
 LAST_OFFSET_DELTA_POSITION = 23
@@ -320,7 +321,12 @@ def claiming(*claims: tuple[str, int, int]) -> bytearray:
     return batch
 
 
-class TestPlainFields:
+def is_plain(batch: Buffer, settings: LogSettings) -> bool:
+    limits = Admission(settings).plain_limits(NOW, (2**31 - 1, 2**31 - 1, LONG_MAX), 0)
+    return limits is not None and bool(place_batches([batch], 0, 0, 0, limits)[0])
+
+
+class TestPlainBatches:
     """The short way passes only what the long one passes as it is, and it does pass what most clients send."""
 
     def test_what_it_passes_is_admitted_as_it_is(self) -> None:
@@ -349,17 +355,17 @@ class TestPlainFields:
 
     def agrees(self, batch: bytearray, settings: LogSettings) -> bool:
         """Whether it is plain. If it is, the long way says the same; if not, there is a reason."""
-        admission, as_sent = Admission(settings), bytes(batch)
-        fields = admission.plain_fields(batch, NOW)
-        assert bytes(batch) == as_sent
-        if fields is None:
+        as_sent = bytes(batch)
+        if not is_plain(batch, settings):
+            assert bytes(batch) == as_sent
             assert self.has_something_particular(batch, settings)
             return False
+        assert bytes(batch[16:]) == as_sent[16:]
         for from_client in (True, False):
-            admitted_batch, head = admission.admit(batch, NOW, from_client)
+            admitted_batch, head = Admission(settings).admit(batch, NOW, from_client)
             assert admitted_batch is batch
-            assert head == fields
-            assert bytes(batch) == as_sent
+            assert bytes(batch[16:]) == as_sent[16:]
+            assert head.last_offset_delta == head.record_count - 1
         return True
 
     def has_something_particular(self, batch: bytearray, settings: LogSettings) -> bool:
@@ -375,17 +381,15 @@ class TestPlainFields:
     @pytest.mark.parametrize("producer", [{}, {"producer_id": 7, "producer_epoch": 0, "base_sequence": 2**31 - 1}])
     def test_what_most_clients_send(self, codec: Codec, producer: dict[str, int]) -> None:
         batch = batch_of("a", "b", codec=codec, **producer)
-        for form in (batch, memoryview(batch), bytes(batch)):
-            fields = Admission(LogSettings()).plain_fields(form, NOW)
-            assert fields is not None
-            assert BatchHead._make(fields).codec == codec
+        for form in (batch, memoryview(batch)):
+            assert is_plain(form, LogSettings())
 
     @pytest.mark.parametrize("position", range(LENGTH_END + 4, HEAD_BYTES + 8))
     def test_no_flipped_bit_passes(self, position: int) -> None:
         for bit in range(8):
             bad = batch_of("a")
             bad[position] ^= 1 << bit
-            assert Admission(LogSettings()).plain_fields(bad, NOW) is None
+            assert not is_plain(bad, LogSettings())
 
 
 def test_every_refusal_leaves_the_log_as_it_was() -> None:

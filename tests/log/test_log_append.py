@@ -373,7 +373,7 @@ class TwinLogs:
         options = {"leader_epoch": self.leader_epoch, "now_ms": self.now_ms, "from_client": from_client}
         copies = [bytearray(batch) for batch in group]
         outcomes = self.short.append(group, **options)  # type: ignore[arg-type]
-        with patch.object(Admission, "plain_fields", return_value=None):
+        with patch.object(Admission, "plain_limits", return_value=None):
             expected = self.long.append(copies, **options)  # type: ignore[arg-type]
         assert list(map(told, outcomes)) == list(map(told, expected))
         assert picture_of(self.short) == picture_of(self.long)

@@ -163,11 +163,21 @@ class TestErrors:
         [
             ErrorCode.NOT_LEADER_OR_FOLLOWER,
             ErrorCode.UNKNOWN_LEADER_EPOCH,
+            ErrorCode.UNKNOWN_TOPIC_ID,
             ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
-            ErrorCode.KAFKA_STORAGE_ERROR,
-            ErrorCode.UNKNOWN_SERVER_ERROR,
         ],
     )
+    def test_a_leader_that_has_not_heard_of_it_yet_is_asked_soon_and_then_less_often(
+        self, error_code: ErrorCode
+    ) -> None:
+        follower, now_ms, waits = following(log_of()), 50, []
+        for _ in range(8):
+            follower.fetch_answered(Fetch(5, 0, -1, 0), FetchAnswer(error_code), now_ms)
+            waits.append(follower.try_again_ms - now_ms)
+            now_ms = follower.try_again_ms
+        assert waits == [20, 40, 80, 160, 320, 640, 1000, 1000]
+
+    @pytest.mark.parametrize("error_code", [ErrorCode.KAFKA_STORAGE_ERROR, ErrorCode.UNKNOWN_SERVER_ERROR])
     def test_try_again_later(self, error_code: ErrorCode) -> None:
         follower = following(log_of())
         effects = follower.fetch_answered(Fetch(5, 0, -1, 0), FetchAnswer(error_code), 50)
@@ -229,8 +239,8 @@ class TestOutOfRange:
     def test_nobody_answers(self) -> None:
         follower = self.out_of_range(log_of(0))
         effects = follower.offset_answered(AskOffset(5, earliest=False), ErrorCode.NOT_LEADER_OR_FOLLOWER, -1, 0)
-        assert effects == (TryAgain(1000, ErrorCode.NOT_LEADER_OR_FOLLOWER),)
-        assert follower.request(1000) == AskOffset(5, earliest=False)
+        assert effects == (TryAgain(20, ErrorCode.NOT_LEADER_OR_FOLLOWER),)
+        assert follower.request(20) == AskOffset(5, earliest=False)
 
 
 def test_a_high_watermark_beyond_the_log_is_our_own_bug() -> None:

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from strandline.model.failures import BrokenInvariant, ErrorCode, Refused
 from strandline.replication.effects import AlterIsr, Fenced, IsrChanged, ReadPartitionState
 from strandline.replication.events import IsrCommitted, IsrRefused, IsrUnknown, LeaderAndIsr, PartitionStateRead
+from strandline.replication.isr import BY_THE_CONTROLLER
 from strandline.replication.leader import ACKS_ALL, Leader
 from strandline.replication.settings import ReplicationSettings
 
@@ -202,7 +203,7 @@ class TestJoining:
         leader.follower_fetched(3, 0, 0)
         first = proposal(leader)
         leader.handle(IsrCommitted(first, 10), 0)
-        assert leader.take_effects() == (IsrChanged((1,), (1, 2), 10),)
+        assert leader.take_effects() == (IsrChanged((1,), (1, 2), 10, first.cause),)
         leader.follower_fetched(3, 0, 0)
         assert (proposal(leader).isr, leader.partition_epoch) == ((1, 2, 3), 10)
 
@@ -283,7 +284,7 @@ class TestWhatBecameOfIt:
         leader.appended(3, 0)
         leader.follower_fetched(2, 3, 0)
         assert leader.assignment_changed(decision((1,), (1, 3), version=10), 0) is None
-        assert leader.take_effects() == (IsrChanged((1, 2), (1,), 10),)
+        assert leader.take_effects() == (IsrChanged((1, 2), (1,), 10, BY_THE_CONTROLLER),)
         assert sorted(leader.followers) == [3]
         with pytest.raises(BrokenInvariant, match="another epoch"):
             leader.assignment_changed(decision()._replace(leader_epoch=6), 0)

@@ -151,7 +151,7 @@ def test_settings_reach_the_leader() -> None:
         events.PartitionStateRead(1, 5, (1,), 10),
         change,
         fx.ReadPartitionState(5),
-        fx.IsrChanged((1, 2), (1,), 10),
+        fx.IsrChanged((1, 2), (1,), 10, "the controller has changed it"),
         fx.Fenced(5),
         fx.AssignEpoch(5, 7),
         fx.LeadershipLost(5),

@@ -85,8 +85,8 @@ def test_a_run_that_uses_no_broker_imports_none(tmp_path: Path) -> None:
         """
 import sys
 def test_it(): assert {name for name in sys.modules if name.startswith("strandline.")} <= {
-    "strandline.testing", "strandline.testing.broker", "strandline.testing.failure", "strandline.testing.life",
-    "strandline.testing.properties", "strandline.testing.pytest_plugin"}
+    "strandline.testing", "strandline.testing.broker", "strandline.testing.cluster", "strandline.testing.failure",
+    "strandline.testing.life", "strandline.testing.properties", "strandline.testing.pytest_plugin"}
 """,
     )
     assert "1 passed" in output, output

@@ -2,8 +2,8 @@
 
     settings → metadata store → session, cluster id → data directories and their logs → topics → sockets → housekeeping
 
-Everything here runs in one thread, which owns all state. A stop goes the other way: no new requests, no background
-work, then the logs are closed and marked clean, then the store.
+Everything here runs in one thread, which owns all state. A stop goes the other way: others lead what we led, no new
+requests, no background work, then the logs are closed and marked clean, then the store.
 
 `open` and `close` are procedures over given `Surroundings`; `start` and `stop` run them on an event loop with sockets.
 """
@@ -33,17 +33,17 @@ from strandline.broker.membership import Membership
 from strandline.broker.network_settings import NetworkSettings
 from strandline.broker.partitions import Partitions
 from strandline.broker.procedures import pause
-from strandline.broker.producer_ids import ProducerIds
 from strandline.broker.session_keeper import SessionKeeper
 from strandline.broker.store_loop import StoreLoop
 from strandline.broker.surroundings import LoopSurroundings, Surroundings
+from strandline.broker.transaction_services import TransactionServices
 from strandline.log.filesystem import make_directories_durably
 from strandline.log.log_directories import LogDirectories
 from strandline.log.meta_properties import MetaProperties
 from strandline.metadata import paths
 from strandline.metadata.answer import Answer
 from strandline.metadata.embedded import EmbeddedStore
-from strandline.metadata.errors import StoreError
+from strandline.metadata.errors import NodeExists, StoreError
 from strandline.metadata.store import MetadataStore
 from strandline.metadata.zookeeper_settings import ZooKeeperSettings
 from strandline.model.settings import INT_MAX, CleanerSettings, LogDirectorySettings, ProducerStateSettings
@@ -139,10 +139,19 @@ class Broker:
         self.image = ClusterImage(cluster_id)
         self.image.when_changed(self._forget_settings)
         self.groups = GroupCoordinator(self.image, self.configuration, self.host)
+        self.transactions = TransactionServices(
+            self.settings.broker_id,
+            self.image,
+            self.configuration,
+            self.partitions,
+            self.groups,
+            self.session,
+            self.host,
+        )
         try:
             await self._bring_up(cluster_id)
         except BaseException:
-            self.groups.close()  # what they are loading would read closed logs
+            self._close_coordinators()  # what they are loading would read closed logs
             self.directories.close(now_ms=self.host.now_ms())
             raise
 
@@ -159,15 +168,15 @@ class Broker:
             self.image,
             self.configuration,
             self.host,
-            self.groups,
+            self.transactions,
         )
         self.membership = Membership(self)
+        self.transactions.connect(self.membership.peers)
         self.controller = self.membership.topics
-        self.producer_ids = ProducerIds(self.session, self.settings.broker_id)
         self.fetch_sessions = FetchSessions(
             self.settings.max_incremental_fetch_session_cache_slots, lambda: self.host.random_below(INT_MAX) + 1
         )
-        produce = ProduceHandler(self.partitions, self.host)
+        produce = ProduceHandler(self.partitions, self.host, self.transactions.produce)
         self.dispatch = Dispatch(
             api_handlers(self, produce), produce.settle, entries_max=self.settings.max_entries_per_request
         )
@@ -192,7 +201,8 @@ class Broker:
 
     async def stop(self) -> None:
         """A clean stop: what was acknowledged is on the disk, and the next start need not look for it."""
-        self.groups.close()
+        await completed(self.membership.hand_over())
+        self._close_coordinators()
         await self.server.stop()
         await completed(self.close())
 
@@ -208,6 +218,10 @@ class Broker:
                 await self.session.close()
         self._close_store()
         self.host.close()
+
+    def _close_coordinators(self) -> None:
+        self.groups.close()
+        self.transactions.close()
 
     async def _stop_housekeeping(self) -> None:
         stopped: Answer[None] = Answer()
@@ -244,7 +258,8 @@ class Broker:
             for depth in range(1, len(parts) + 1):
                 node = "/" + "/".join(parts[:depth])
                 if await self.session.exists(node) is None:
-                    await self.session.create(node)
+                    with suppress(NodeExists):  # brokers of a new cluster start together
+                        await self.session.create(node)
 
     async def _load_configuration(self) -> None:
         """Dynamic settings and those of topics, before any log is opened with them."""

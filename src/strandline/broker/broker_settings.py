@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from strandline.broker.dispatch import MAX_ENTRIES_PER_REQUEST
+from strandline.model.lazy_dataclass import dataclass
 from strandline.model.settings import INT_MAX, BadSetting, PropertySettings, setting
 
 LISTENER = re.compile(

@@ -69,7 +69,7 @@ class Channel:
 
     def proceed(self) -> None:
         """After an answer came."""
-        if self.is_closed or self.outbox:
+        if self.is_closed or self.outbox.parts:
             return
         self.last_progress_s = self._owner.clock()  # while it waited for us, the peer could not make any
         self._send(self.connection.proceed())
@@ -89,10 +89,11 @@ class Channel:
         return Traffic(self.connection.requests, self.received_bytes, self.outbox.sent_bytes)
 
     def _readable(self) -> None:
-        if self.outbox or not self.connection.takes_more:
+        connection = self.connection
+        if self.outbox.parts or not connection.takes_more:
             self._stop_reading()
             return
-        room = self.connection.room()
+        room = connection.room()
         try:
             count = self._socket.recv_into(self._owner.receive_buffer if room is None else room)
         except (BlockingIOError, InterruptedError):
@@ -105,10 +106,25 @@ class Channel:
         self.received_bytes += count
         self.last_progress_s = self._owner.clock()
         if room is None:
-            parts = self.connection.receive(self._owner.receive_buffer[:count])
+            parts = connection.receive(self._owner.receive_buffer[:count])
         else:
-            parts = self.connection.filled(count)
-        self._send(parts)
+            parts = connection.filled(count)
+        if len(parts) == 1 and type(parts[0]) is bytes and connection.takes_more:
+            self._send_at_once(parts[0])
+        else:
+            self._send(parts)
+
+    def _send_at_once(self, answer: bytes) -> None:
+        """One that leaves the connection ready for the next request: nearly all do."""
+        try:
+            is_sent = self.outbox.send_at_once(answer)
+        except OSError:  # the peer has gone
+            self.close()
+            return
+        if not is_sent:
+            self._send([])
+        elif self.connection.buffered_bytes != self.buffered_bytes or self._owner.is_stopping:
+            self._rest()
 
     def _stop_reading(self) -> None:
         try:
@@ -128,7 +144,7 @@ class Channel:
         while True:
             if parts:
                 self.outbox.add(parts)
-            if self.outbox and not self._send_outbox():
+            if self.outbox.parts and not self._send_outbox():
                 break
             if not self.connection.can_proceed or self._owner.is_stopping:
                 break
@@ -143,7 +159,7 @@ class Channel:
         if buffered_bytes != self.buffered_bytes:
             change, self.buffered_bytes = buffered_bytes - self.buffered_bytes, buffered_bytes
             self._owner.buffered_bytes_changed(change)
-        if self.outbox or self.is_closed:
+        if self.outbox.parts or self.is_closed:
             return
         if connection.is_finished or self._owner.is_stopping:
             self.close()

@@ -6,15 +6,17 @@ In a cluster the controller tells; a broker on its own reads its store. Clients 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import NamedTuple
 from uuid import UUID
 
 from strandline.model.failures import ErrorCode, Refused
+from strandline.model.lazy_dataclass import dataclass
 
 CONSUMER_OFFSETS = "__consumer_offsets"
 TRANSACTION_STATE = "__transaction_state"
-INTERNAL_TOPICS = frozenset((CONSUMER_OFFSETS, TRANSACTION_STATE))
+INTERNAL_TOPICS = frozenset((CONSUMER_OFFSETS, TRANSACTION_STATE))  # written by coordinators, never by a client
+JOURNAL = "__strandline_journal"  # written by brokers to its leader, like anybody's topic
 
 
 class BrokerAddress(NamedTuple):
@@ -45,7 +47,7 @@ class TopicImage:
 
     @property
     def is_internal(self) -> bool:
-        return self.name in INTERNAL_TOPICS
+        return self.name in INTERNAL_TOPICS or self.name == JOURNAL
 
 
 class ClusterImage:

@@ -2,7 +2,8 @@
 
 With one replica nobody ever waits. With more, the high watermark follows when they have fetched; if it does not come in
 time, or the partition gets another leader, the records may be committed or not, and nobody is told that they are. After
-a failed write nobody is told anything.
+a failed write nobody is told anything. What must happen however long it takes, such as a transaction's markers, waits
+in a queue without a timeout.
 """
 
 from __future__ import annotations
@@ -20,11 +21,11 @@ class Waiting(NamedTuple):
     end_offset: int
     committed: Callable[[], object]
     failed: Callable[[Refused], object]
-    timer: Timer
+    timer: Timer | None
 
 
 class CommitQueue:
-    def __init__(self, partition: Partition, host: Host, timeout_ms: int) -> None:
+    def __init__(self, partition: Partition, host: Host, timeout_ms: int | None) -> None:
         self._partition = partition
         self._host = host
         self._timeout_ms = timeout_ms
@@ -42,7 +43,7 @@ class CommitQueue:
             return
         if not self._waiting:
             self._partition.watch(self)
-        timer = self._host.call_later(self._timeout_ms, self._time_is_up)
+        timer = None if self._timeout_ms is None else self._host.call_later(self._timeout_ms, self._time_is_up)
         self._waiting.append(Waiting(end_offset, committed, failed, timer))
 
     def partition_moved(self, _: Partition) -> None:
@@ -70,7 +71,8 @@ class CommitQueue:
 
     def _next(self) -> Waiting:
         first = self._waiting.popleft()
-        first.timer.cancel()
+        if first.timer is not None:
+            first.timer.cancel()
         if not self._waiting:
             self._partition.unwatch(self)
         return first

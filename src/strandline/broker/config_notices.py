@@ -1,7 +1,7 @@
 """Settings that others have changed: a notice in the store says whose, and they are read and put in force here.
 
-Every broker looks at every notice, its own too, which changes nothing. What it has not seen when it starts it has read
-with everything else.
+Every broker looks at every notice, its own too, which changes nothing. When it starts it looks at all that are there:
+one may have come after the settings were read.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class ConfigNotices:
         self._configuration = configuration
         self._broker_id = broker_id
         self._host = host
-        self._seen: set[str] | None = None  # None: all that are there are old
+        self._seen: set[str] = set()
 
     def start(self) -> None:
         begin(self._look())
@@ -37,10 +37,11 @@ class ConfigNotices:
     async def _look(self) -> None:
         try:
             names = set((await self._session.children(paths.CONFIG_CHANGES, self._changed)).names)
-            new = sorted(names - self._seen) if self._seen is not None else []
+            changed = {await self._entity_of(name): None for name in sorted(names - self._seen)}
+            for entity in changed:
+                if entity is not None:
+                    await self._configuration.reload(self._session, entity, self._broker_id)
             self._seen = names
-            for name in new:
-                await self._read(name)
         except SessionOver:
             return
         except StoreError:
@@ -49,11 +50,12 @@ class ConfigNotices:
     def _changed(self, _: WatchEvent) -> None:
         self.start()
 
-    async def _read(self, name: str) -> None:
+    async def _entity_of(self, name: str) -> str | None:
+        """Whose settings have changed, if the notice can be read."""
         try:
-            node = await self._session.get(f"{paths.CONFIG_CHANGES}/{name}")
-            await self._configuration.reload(self._session, decode_config_change(node.data), self._broker_id)
+            return decode_config_change((await self._session.get(f"{paths.CONFIG_CHANGES}/{name}")).data)
         except NoNode:
-            return
+            return None
         except CorruptData as damage:
             logger.error("ignored: %s", damage)
+            return None

@@ -28,7 +28,7 @@ from strandline.model.failures import ProtocolError, check
 from strandline.wire.fetch_response import Part
 from strandline.wire.framing import SOCKET_REQUEST_MAX_BYTES, FrameCutter
 
-__all__ = ["CLOSE", "Connection", "Part", "Pending", "Reply", "RequestHandler"]
+__all__ = ["CLOSE", "NOTHING_TAKEN", "Connection", "Part", "Pending", "Reply", "RequestHandler", "Taken"]
 
 RESPONSE_BYTES_MAX = 2**20  # default of queued.max.response.bytes
 
@@ -65,15 +65,28 @@ class Pending:
 Reply = bytes | list[Part] | Pending | Close | None
 
 
-class Lane(Protocol):
-    """How a handler knows the next request of a connection by its likeness to the last."""
+# All the answers or what each waits for, of how many requests, and where the first begins that was not taken.
+Taken = tuple[bytes | list[Pending] | Close, int, int]
+NOTHING_TAKEN: Taken = (b"", 0, 0)
 
-    def take(self, frame: memoryview, connection: Connection) -> Pending | None: ...
+
+class Lane(Protocol):
+    """How a handler knows the next requests of a connection by their likeness to the last."""
+
+    def take(
+        self, frame: memoryview | None, received: memoryview, frame_bytes_max: int, connection: Connection
+    ) -> Taken:
+        """Handle this frame and the whole frames at the beginning of `received`, up to the first that is not alike."""
 
 
 class RequestHandler(Protocol):
     def handle(self, frame: memoryview, connection: Connection) -> Reply:
         """The frame is good until `settle` has run. Raises ProtocolError for bytes that cannot be answered."""
+
+    def handle_alike(
+        self, frame: memoryview | None, received: memoryview, frame_bytes_max: int, connection: Connection
+    ) -> Taken:
+        """Those that the connection's lane takes."""
 
     def settle(self) -> bool:
         """Whether what the frames of this receive asked for could be done; if not, the connection ends."""
@@ -83,7 +96,7 @@ class Connection:
     __slots__ = (
         "_cutter", "_ended", "_handler", "_has_deferred", "_held", "_held_bytes", "_is_settling", "_output",
         "_output_bytes", "_pending", "_when_answered", "complaint", "is_closed", "lane", "local_address", "peer_host",
-        "requests", "response_bytes_max",
+        "requests", "response_bytes_max", "room",
     )  # fmt: skip
 
     def __init__(
@@ -106,6 +119,7 @@ class Connection:
         self._handler = handler
         self._when_answered = when_answered  # asks the owner to call `proceed`, soon
         self._cutter = FrameCutter(request_bytes_max)
+        self.room = self._cutter.room  # where to receive, if not into the shared buffer; then `filled`, not `receive`
         self._pending: deque[Pending] = deque()  # not yet sent, the first of them unanswered
         self._held: deque[bytearray] = deque()  # frames that wait their turn, to be written to as all others
         self._held_bytes = 0
@@ -117,24 +131,36 @@ class Connection:
 
     def receive(self, received: memoryview) -> list[Part]:
         """Handle all whole frames in these bytes; what to send now. The bytes may be overwritten afterwards."""
-        # While all requests look like the last one, they go their short way from here.
-        lane = None if self._pending or self._held or self._ended else self.lane
         try:
-            for frame in self._cutter.cut(received):
-                if lane is not None and (taken := lane.take(frame, self)) is not None:
-                    self.requests += 1
-                    self._pending.append(taken)
-                    self._has_deferred = True
-                else:
-                    lane = None
+            frame: memoryview | None = None
+            if self._cutter.is_within_frame:
+                frame, count = self._cutter.complete(received)
+                received = received[count:]
+            if self.lane is not None and not (self._pending or self._held or self._ended):
+                frame, received = self._take_alike(frame, received)
+            if frame is not None:
+                self._take(frame)
+            if received:
+                for frame in self._cutter.cut(received):
                     self._take(frame)
         except ProtocolError as error:
             self._end(str(error))
         return self._settled()
 
-    def room(self) -> memoryview | None:
-        """Where to receive, if not into the shared buffer; then `filled` instead of `receive`."""
-        return self._cutter.room()
+    def _take_alike(self, frame: memoryview | None, received: memoryview) -> tuple[memoryview | None, memoryview]:
+        """While requests look like the last one, they go their short way from here. Gives what is left."""
+        replies, request_count, end = self._handler.handle_alike(frame, received, self._cutter.frame_bytes_max, self)
+        if request_count == 0:
+            return frame, received
+        self.requests += request_count
+        if isinstance(replies, bytes):
+            self._output.append(replies)
+            self._output_bytes += len(replies)
+        elif replies is CLOSE:
+            self._end("", drop_held=True)
+        else:
+            self._pending += replies
+        return None, received[end:]
 
     def filled(self, count: int) -> list[Part]:
         frame = self._cutter.filled(count)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from strandline.broker.cluster_image import ClusterImage
 from strandline.broker.configuration import Configuration
 from strandline.broker.host import Host
@@ -11,6 +9,7 @@ from strandline.broker.partition import LeadershipListener
 from strandline.broker.partitions import Partitions
 from strandline.log.log_directories import LogDirectories
 from strandline.metadata.store import Session
+from strandline.model.lazy_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,8 @@ from collections.abc import Callable
 
 from strandline.model.failures import ErrorCode
 
+NOT_REGISTERED = -1  # and what requests of versions without broker epochs say
+
 
 class ControllerFence:
     def __init__(self, broker_epoch: Callable[[], int]) -> None:
@@ -19,7 +21,7 @@ class ControllerFence:
         self.controller_epoch = -1
 
     def check(self, controller_id: int, controller_epoch: int, broker_epoch: int) -> ErrorCode:
-        if broker_epoch != self._broker_epoch():
+        if broker_epoch != self._broker_epoch() or broker_epoch == NOT_REGISTERED:
             return ErrorCode.STALE_BROKER_EPOCH
         if controller_epoch < self.controller_epoch:
             return ErrorCode.STALE_CONTROLLER_EPOCH

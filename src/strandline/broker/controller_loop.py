@@ -73,8 +73,13 @@ class ControllerLoop:
 
     @property
     def controller(self) -> Controller | None:
-        """The one in office, if it is here."""
-        return None if self._office is None else self._office.controller
+        """The one in office, if it is here and knows everything."""
+        return None if self._office is None or not self._office.is_in_charge else self._office.controller
+
+    @property
+    def holds_office(self) -> bool:
+        """Whether the controller is here, if only just."""
+        return self._office is not None
 
     def knows(self, topic: str) -> bool:
         """Whether the controller, if it is here, has such a topic, be it one that goes."""

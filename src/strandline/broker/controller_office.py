@@ -97,8 +97,9 @@ class Office:
         self._asked: dict[int, Answer[Reply]] = {}
         self._next_request = 0
         self._known_topics: set[str] = set()  # each of them is watched
+        self._watched_moves: set[TopicPartition] = set()
         self._is_open = True
-        self._is_in_charge = False
+        self.is_in_charge = False
         self._was_interrupted = False
         self._early: list[Event] = []  # what happened before it is in charge
         self._requests_and_notices = (
@@ -150,7 +151,7 @@ class Office:
             {name: restarted_since(node, leaderships[name], brokers) for name, node in states.items()},
         )
         self._carry_out(self.controller.take_over(snapshot, self._host.now_ms()))
-        self._is_in_charge = True
+        self.is_in_charge = True
         early, self._early = self._early, []
         for event in early:
             self.step(event)
@@ -161,17 +162,19 @@ class Office:
 
     def look_again(self) -> None:
         """Watches were lost with the connection. Whoever has not taken over yet asks on until it is answered."""
-        if not (self._is_open and self._is_in_charge):
+        if not (self._is_open and self.is_in_charge):
             self._was_interrupted = True
             return
         for see in (self._see_brokers, self._see_topics, self._see_deletions, *self._requests_and_notices):
             self._begin(see())
         for topic in sorted(self._known_topics):
             self._begin(self._see_topic(topic))
+        for partition in sorted(self._watched_moves):
+            self._state_changed(partition)
 
     def step(self, event: Event) -> None:
         """In their order, once it knows what there is: who knew of no topic would tell brokers to have no replica."""
-        if self._is_open and not self._is_in_charge:
+        if self._is_open and not self.is_in_charge:
             self._early.append(event)
         elif self._is_open:
             self._carry_out(self.controller.step(event, self._host.now_ms()))
@@ -189,6 +192,8 @@ class Office:
             match effect:
                 case LeaderAndIsr() | UpdateMetadata() | StopReplica():
                     self._outbox.send(effect)
+                    if isinstance(effect, LeaderAndIsr):
+                        self._watch_moves(effect)
                 case Write():
                     self._begin(self._write(effect))
                 case ReadPartitions(partitions):
@@ -306,6 +311,26 @@ class Office:
     async def _see_partitions(self, partitions: tuple[TopicPartition, ...]) -> None:
         nodes = await self._states(partitions)
         self.step(PartitionsRead({name: node and leadership(name, node) for name, node in nodes.items()}))
+
+    # Moves. They end when the new replicas are in sync, and leaders take seconds to give notice of that.
+
+    def _watch_moves(self, orders: LeaderAndIsr) -> None:
+        for order in orders.partitions:
+            if order.assignment.is_moving and order.partition not in self._watched_moves:
+                self._watched_moves.add(order.partition)
+                self._begin(self._watch_state(order.partition))
+
+    async def _watch_state(self, partition: TopicPartition) -> None:
+        await self._node(paths.partition_state_path(partition), lambda _: self._state_changed(partition))
+
+    def _state_changed(self, partition: TopicPartition) -> None:
+        if not self._is_open:
+            return
+        if self.controller.moving_partitions((partition,)):
+            self._begin(self._watch_state(partition))
+        else:
+            self._watched_moves.discard(partition)
+        self.step(IsrChangesSeen(frozenset((partition,)), ()))
 
     # Requests and notifications.
 

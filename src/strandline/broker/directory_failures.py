@@ -1,8 +1,8 @@
 """What happens when a data directory fails: its partitions say so, the others go on (SPEC L10).
 
 The directory itself refuses everything from then on, so its partitions answer KAFKA_STORAGE_ERROR. Here the failure is
-told once, to whoever reads the log and to the clients that ask for metadata. Without a directory a broker is of no
-use: it stops.
+told once, to whoever reads the log, to the clients that ask for metadata, and to the cluster. Without a directory a
+broker is of no use: it stops.
 """
 
 from __future__ import annotations
@@ -33,6 +33,7 @@ class DirectoryFailures:
         self._partitions = partitions
         self._image = image
         self._all_failed = all_failed
+        self.when_failed: Callable[[LogDirectory], object] = lambda _: None
         for directory in directories.directories:
             directory.has_failed = self._failed
             for sentence in directory.findings:
@@ -53,5 +54,6 @@ class DirectoryFailures:
             if topic is not None and name.partition in topic.partitions:
                 shown = topic.partitions[name.partition]
                 topic.partitions[name.partition] = replace(shown, offline_replicas=(self._broker_id,))
+        self.when_failed(directory)
         if not self._directories.online():
             self._all_failed(f"every data directory has failed, the last of them {directory.path}: {directory.failure}")

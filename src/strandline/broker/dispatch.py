@@ -22,12 +22,13 @@ import logging
 from collections.abc import Callable, Mapping
 from enum import Enum
 
-from strandline.broker.connection import CLOSE, Close, Connection, Part, Pending, Reply
+from strandline.broker.connection import CLOSE, Close, Connection, Part, Pending, Reply, Taken
 from strandline.model.failures import ProtocolError
 from strandline.wire.entries import check_entries
 from strandline.wire.header import RequestHeader, decode_request_header, frame_response
 from strandline.wire.versions import SERVED, SPOKEN, ApiKey
 
+NOTHING = memoryview(b"")
 MAX_ENTRIES_PER_REQUEST = 50_000  # default of max.entries.per.request
 
 logger = logging.getLogger(__name__)
@@ -101,9 +102,10 @@ class Dispatch:
         self.failures = 0  # exceptions that nobody foresaw
 
     def handle(self, frame: memoryview, connection: Connection) -> Reply:
-        lane = connection.lane
-        if lane is not None and (taken := lane.take(frame, connection)) is not None:
-            return taken
+        if connection.lane is not None:
+            replies, request_count, _ = self.handle_alike(frame, NOTHING, 0, connection)
+            if request_count:
+                return replies[0] if isinstance(replies, list) else replies
         header = decode_request_header(frame)
         handler = self._handlers.get(header.api_key)
         if handler is None:
@@ -120,6 +122,15 @@ class Dispatch:
             raise
         except Exception:
             return self._failed(f"{SPOKEN[header.api_key].name} version {header.api_version}")
+
+    def handle_alike(
+        self, frame: memoryview | None, received: memoryview, frame_bytes_max: int, connection: Connection
+    ) -> Taken:
+        assert connection.lane is not None
+        try:
+            return connection.lane.take(frame, received, frame_bytes_max, connection)
+        except Exception:
+            return self._failed("a request like the one before it"), 1, len(received)
 
     def settle(self) -> bool:
         try:

@@ -14,10 +14,10 @@ two minutes, or a smaller one that has had its two minutes; consumers never push
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from strandline.log.log_slice import LogSlice
 from strandline.model.failures import ErrorCode, Refused
+from strandline.model.lazy_dataclass import dataclass
 from strandline.model.settings import INT_MAX
 from strandline.wire.messages.fetch import FetchPartition, FetchRequest, PartitionData
 

@@ -9,8 +9,9 @@ partition for it, as Kafka does, would stop every other group that lives there.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
+from strandline.broker.coordinator_loading import Damaged
 from strandline.groups.formats import decode_record, encode_record
 from strandline.groups.offsets import NO_PRODUCER_ID
 from strandline.groups.records import GroupRecord
@@ -21,8 +22,6 @@ from strandline.records.builder import build_batch
 from strandline.records.control import read_marker
 from strandline.records.heads import head_of, verified_head_of
 from strandline.records.record import Record, read_records
-
-Damaged = Callable[[str], object]
 
 
 def encode_batches(records: Sequence[GroupRecord], now_ms: int, bytes_max: int) -> list[bytearray]:
@@ -35,6 +34,18 @@ def encode_batches(records: Sequence[GroupRecord], now_ms: int, bytes_max: int) 
         *encode_batches(records[:middle], now_ms, bytes_max),
         *encode_batches(records[middle:], now_ms, bytes_max),
     ]
+
+
+def encode_in_transaction(
+    records: Sequence[GroupRecord], now_ms: int, producer_id: int, producer_epoch: int
+) -> bytearray:
+    """Offsets that count once the marker of their transaction has come (KIP-98). They have no sequences."""
+    return build_batch(
+        [Record(index, now_ms, *encode_record(record)) for index, record in enumerate(records)],
+        producer_id=producer_id,
+        producer_epoch=producer_epoch,
+        is_transactional=True,
+    )
 
 
 def replay(shard: GroupShard, data: Buffer, damaged: Damaged) -> int | None:

@@ -10,12 +10,14 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Sequence
 from functools import lru_cache, partial
-from typing import Generic, TypeVar
+from typing import TypeVar
 
 from strandline.broker.broker_settings import BrokerSettings
 from strandline.broker.cluster_image import CONSUMER_OFFSETS, ClusterImage
 from strandline.broker.configuration import Configuration
-from strandline.broker.group_loading import Loading, LoadingQueue
+from strandline.broker.coordinator_loading import Loading, LoadingQueue
+from strandline.broker.gathering import Gathering
+from strandline.broker.group_batches import replay
 from strandline.broker.host import Host
 from strandline.broker.led_groups import Asking, LedGroups, Stage
 from strandline.broker.partition import Partition
@@ -37,6 +39,15 @@ GROUPS_REMEMBERED = 10_000  # whose partition need not be computed again
 NAME_REMEMBERED_MAX = 256
 
 remembered_partition = lru_cache(GROUPS_REMEMBERED)(coordinator_partition)
+
+
+def partition_of_name(name: str, count: int) -> int:
+    """The partition, out of so many, that a group or a transactional id belongs to."""
+    if len(name) <= NAME_REMEMBERED_MAX:
+        return remembered_partition(name, count)
+    if len(name) <= STORED_STRING_BYTES_MAX:
+        return coordinator_partition(name, count)
+    return 0  # there is none with such a name, and any partition will say so
 
 
 class GroupCoordinator:
@@ -68,7 +79,7 @@ class GroupCoordinator:
         if partition.log.log_start_offset == partition.log.log_end_offset:
             self._loaded(led, True)
             return
-        self._loadings[index] = Loading(partition, led.shard, partial(self._loaded, led))
+        self._loadings[index] = Loading(partition, "groups", partial(replay, led.shard), partial(self._loaded, led))
         self._loading_queue.load(self._loadings[index])
 
     def resigned(self, partition: Partition) -> None:
@@ -106,15 +117,19 @@ class GroupCoordinator:
             count = len(topic.partitions)
         else:
             count = self._configuration.of_broker(OffsetsTopicSettings).offsets_topic_num_partitions
-        if len(group) <= NAME_REMEMBERED_MAX:
-            return remembered_partition(group, count)
-        if len(group) <= STORED_STRING_BYTES_MAX:
-            return coordinator_partition(group, count)
-        return 0  # there is no such group, and any partition will say so
+        return partition_of_name(group, count)
 
     def led_groups(self, group: str) -> LedGroups | None:
         """The partition that it belongs to, if this broker leads that."""
         return self._led.get(self.partition_of(group))
+
+    def ready(self, partition: Partition) -> LedGroups:
+        """The groups of a partition of `__consumer_offsets`, once they are loaded: a marker that came before would be
+        missed."""
+        led = self._led.get(partition.name.partition)
+        if led is None or led.stage is not Stage.ACTIVE:
+            raise Refused(ErrorCode.NOT_LEADER_OR_FOLLOWER, f"the groups of {partition.name} are not loaded")
+        return led
 
     def ask(self, group: str, command: Asking[R], answer: Callable[[R], object]) -> None:
         """`answer` is called once, now or later: when what was decided is committed, or with an error."""
@@ -171,22 +186,6 @@ class GroupCoordinator:
             self._settings = settings
             for led in self._led.values():
                 led.settings_changed(settings)
-
-
-class Gathering(Generic[R]):
-    """Replies to several commands, in the order of the commands; `done` hears them all together."""
-
-    def __init__(self, count: int, done: Callable[[Sequence[R]], object]) -> None:
-        self._replies: dict[int, R] = {}
-        self._count = count
-        self._done = done
-        if not count:
-            done([])
-
-    def put(self, place: int, reply: R) -> None:
-        self._replies[place] = reply
-        if len(self._replies) == self._count:
-            self._done([self._replies[place] for place in range(self._count)])
 
 
 def _joined(replies: Sequence[ListGroupsReply]) -> ListGroupsReply:

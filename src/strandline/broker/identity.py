@@ -7,6 +7,7 @@ lose both.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
 
 from strandline.broker.host import Host
@@ -19,6 +20,7 @@ from strandline.log.meta_properties import (
     encode_meta_properties,
 )
 from strandline.metadata import paths
+from strandline.metadata.errors import NodeExists
 from strandline.metadata.store import Session
 from strandline.metadata.values import decode_cluster_id, encode_cluster_id
 from strandline.model.failures import CorruptData
@@ -31,13 +33,12 @@ class ForeignDirectory(Exception):
 
 async def cluster_id_of(session: Session, host: Host, adopted: str | None = None) -> str:
     """The store's, or a new one; `adopted` is the one that the data directories know."""
-    if await session.exists(paths.CLUSTER_ID) is not None:
-        return decode_cluster_id((await session.get(paths.CLUSTER_ID)).data)
-    cluster_id = adopted or encode_id(host.unique_id())
-    if await session.exists("/cluster") is None:
-        await session.create("/cluster")
-    await session.create(paths.CLUSTER_ID, encode_cluster_id(cluster_id))
-    return cluster_id
+    if await session.exists(paths.CLUSTER_ID) is None:
+        proposed = encode_cluster_id(adopted or encode_id(host.unique_id()))
+        for path, data in (("/cluster", b""), (paths.CLUSTER_ID, proposed)):
+            with suppress(NodeExists):  # brokers of a new cluster start together: the first one's counts
+                await session.create(path, data)
+    return decode_cluster_id((await session.get(paths.CLUSTER_ID)).data)
 
 
 def stored_meta_properties(filesystem: FileSystem, directory: str) -> MetaProperties | None:

@@ -17,13 +17,14 @@ from functools import partial
 from typing import Any, NamedTuple, Protocol, TypeVar, cast
 
 from strandline.broker.commit_queue import CommitQueue
-from strandline.broker.group_batches import encode_batches
+from strandline.broker.group_batches import encode_batches, encode_in_transaction
 from strandline.broker.host import Host
 from strandline.broker.host import Timer as RunningTimer
 from strandline.broker.partition import Partition
-from strandline.groups.commands import Command, PartitionsDeleted, RefusableCommand
+from strandline.groups.commands import Command, PartitionsDeleted, RefusableCommand, TransactionalOffsetCommit
 from strandline.groups.decisions import Decision, Ticket, Timer, TimerKey
 from strandline.groups.draft import Topic
+from strandline.groups.offsets import NO_PRODUCER_ID
 from strandline.groups.replies import Reply
 from strandline.groups.settings import GroupSettings
 from strandline.groups.shard import GroupShard
@@ -116,6 +117,10 @@ class LedGroups:
             now_ms = self._host.now_ms()
             self._carry_out(self.shard.decide(deleted, now_ms), deleted, now_ms)
 
+    def transaction_ended(self, producer_id: int, *, committed: bool) -> None:
+        """Its marker is in the log: the offsets that it committed count, or are forgotten."""
+        self.shard.transaction_ended(producer_id, committed=committed)
+
     # Requests.
 
     def ask(self, command: Asking[R], answer: Callable[[R], object]) -> None:
@@ -151,15 +156,16 @@ class LedGroups:
 
     def _append(self, decision: Decision, cause: Command | TimerKey, now_ms: int) -> Decision:
         try:
-            base_offset = self._write(decision, now_ms)
+            base_offset = self._write(decision, cause, now_ms)
         except Refused as refused:
             logger.warning("%s took no record: %s", self.partition.name, refused)
             return self.shard.not_appended(decision, cause, refused.error_code, now_ms)
+        producer_id = cause.producer_id if isinstance(cause, TransactionalOffsetCommit) else NO_PRODUCER_ID
         for offset, record in enumerate(decision.records, base_offset):
-            self.shard.apply(record, offset)
+            self.shard.apply(record, offset, producer_id)
         return decision
 
-    def _write(self, decision: Decision, now_ms: int) -> int:
+    def _write(self, decision: Decision, cause: Command | TimerKey, now_ms: int) -> int:
         """Gives the offset of the first record; the others follow it without a gap."""
         partition = self.partition
         partition.check_leader()
@@ -167,7 +173,10 @@ class LedGroups:
         partition.leader.check_append(ACKS_ALL)
         settings = partition.log.settings
         bytes_max = min(settings.max_message_bytes, settings.segment_bytes)
-        batches = encode_batches(decision.records, now_ms, bytes_max)
+        if isinstance(cause, TransactionalOffsetCommit):
+            batches = [encode_in_transaction(decision.records, now_ms, cause.producer_id, cause.producer_epoch)]
+        else:
+            batches = encode_batches(decision.records, now_ms, bytes_max)
         base_offset = partition.log.log_end_offset
         try:
             outcomes = partition.append(batches, now_ms, from_client=False)

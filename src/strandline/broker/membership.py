@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 import socket
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, cast
 
 from strandline.broker.adoption import adopt_folders
@@ -16,26 +16,35 @@ from strandline.broker.cluster_image import BrokerAddress, PartitionImage
 from strandline.broker.config_notices import ConfigNotices
 from strandline.broker.controller_fence import ControllerFence
 from strandline.broker.controller_loop import ControllerLoop
+from strandline.broker.directory_notices import DirectoryNotices
 from strandline.broker.fetcher_settings import FetcherSettings
+from strandline.broker.handing_over import HandingOver
 from strandline.broker.isr_changes import IsrChanges
+from strandline.broker.journal import JournalQueue, JournalWriter
+from strandline.broker.journal_settings import JournalSettings
 from strandline.broker.metadata_updates import MetadataUpdates
 from strandline.broker.peers import LocalHandler
 from strandline.broker.procedures import begin, pause
 from strandline.broker.registration import IdInUse, LiveBrokers, Registration
 from strandline.broker.replica_fetchers import ReplicaFetchers
 from strandline.broker.replicas import Replicas
+from strandline.broker.replication_quotas import ReplicationQuotas
+from strandline.broker.shutdown_requests import ShutdownRequests
+from strandline.broker.shutdown_settings import ShutdownSettings
 from strandline.broker.topic_administration import TopicAdministration
+from strandline.broker.unclean_topics import UncleanTopics
 from strandline.client.settings import Address
 from strandline.controller.settings import ControllerSettings
+from strandline.log.log_directory import LogDirectory
 from strandline.metadata import paths
 from strandline.metadata.answer import Answer
 from strandline.metadata.broker_values import PLAINTEXT, BrokerRegistration, Endpoint
 from strandline.metadata.errors import SessionOver, StoreError
 from strandline.metadata.zookeeper_settings import ZooKeeperSettings
 from strandline.model.partitions import TopicPartition
-from strandline.model.settings import ReplicationSettings as TopicReplicationSettings
 from strandline.replication.settings import ReplicationSettings
 from strandline.wire.layout import Message
+from strandline.wire.messages.controlled_shutdown import ControlledShutdownRequest
 from strandline.wire.messages.leader_and_isr import LeaderAndIsrRequest
 from strandline.wire.messages.stop_replica import StopReplicaRequest
 from strandline.wire.messages.update_metadata import UpdateMetadataRequest
@@ -48,25 +57,47 @@ logger = logging.getLogger(__name__)
 
 JOIN_TIMEOUT_MS = 15_000
 REGISTER_AGAIN_MS = 200
+LAST_ORDERS_MS = 1_000
+LOOK_MS = 10
 MARGIN_MS = 2_000  # until a session that is over is seen to be over
 
 
 class Membership:
     def __init__(self, broker: Broker) -> None:
-        self._broker = broker
-        self._host = broker.host
+        self._broker, self._host = broker, broker.host
         session, host, broker_id = broker.session, broker.host, broker.settings.broker_id
         self.live_brokers = LiveBrokers(session, host)
         self.registration = Registration(session, host)
         self.fence = ControllerFence(lambda: self.registration.broker_epoch)
         self.updates = MetadataUpdates(broker.image, self.fence)
         self.peers = broker.surroundings.peers(broker_id, self._address_of, self._local_handlers())
+        journal_settings = broker.configuration.of_broker(JournalSettings)
+        self.journal = JournalQueue(broker_id, journal_settings, host, is_kept=broker.own_store is None)
+        self._set_up_replicas(broker)
+        self._set_up_control(broker)
+        self.journal_writer = JournalWriter(
+            broker_id, self.journal, self.topics, broker.image, broker.partitions, self.peers, journal_settings, host
+        )
+        self.notices = ConfigNotices(session, broker.configuration, broker_id, host)
+        self._up: Answer[None] = Answer()
+        self._expected_topics: set[str] = set()
+        self._told: dict[TopicPartition, bool] = {}  # what we were told to do, and whether we could
+        self._is_member = True
+        self._addresses: Sequence[tuple[str, int]] = ()
+        broker.session_keeper.when_expired = self._session_expired
+        broker.session_keeper.when_replaced = self._session_replaced
+        broker.session_keeper.when_connected_again = self._connected_again
+
+    def _set_up_replicas(self, broker: Broker) -> None:
+        session, host, broker_id = broker.session, broker.host, broker.settings.broker_id
         self.isr_changes = IsrChanges(session, self.live_brokers, host)
+        self.quotas = ReplicationQuotas(broker_id, broker.configuration, host)
         self.fetchers = ReplicaFetchers(
             broker_id,
             lambda: self.registration.broker_epoch,
             self.peers,
             broker.configuration.of_broker(FetcherSettings),
+            self.quotas,
             host,
         )
         self.replicas = Replicas(
@@ -78,28 +109,38 @@ class Membership:
             self.fence,
             self.isr_changes,
             self.fetchers,
-            broker.groups,
+            broker.transactions,
             session,
+            self.journal,
             host,
         )
+
+    def _set_up_control(self, broker: Broker) -> None:
+        session, host, broker_id = broker.session, broker.host, broker.settings.broker_id
+        unclean_topics = UncleanTopics(broker.configuration)
         self.loop = ControllerLoop(
             broker_id,
             session,
             self.peers,
             broker.configuration.of_broker(ControllerSettings),
-            self._unclean_topics,
+            unclean_topics.now,
+            host,
+            tell=self.journal.tell,
+        )
+        unclean_topics.when_changed = self.loop.unclean_election_changed
+        self.shutdowns = ShutdownRequests(self.loop, self.live_brokers)
+        self._handing_over = HandingOver(
+            broker_id,
+            lambda: self.registration.broker_epoch,
+            broker.image,
+            self.live_brokers,
+            lambda: broker.session_keeper.is_connected,
+            self.peers,
             host,
         )
         self.topics = TopicAdministration(self.loop, self.peers, broker.image, broker.configuration, host)
-        self.notices = ConfigNotices(session, broker.configuration, broker_id, host)
-        self._up: Answer[None] = Answer()
-        self._expected_topics: set[str] = set()
-        self._told: dict[TopicPartition, bool] = {}  # what we were told to do, and whether we could
-        self._is_member = True
-        self._addresses: Sequence[tuple[str, int]] = ()
-        broker.session_keeper.when_expired = self._session_expired
-        broker.session_keeper.when_replaced = self._session_replaced
-        broker.session_keeper.when_connected_again = self._connected_again
+        self._directory_notices = DirectoryNotices(broker_id, session, host)
+        broker.directory_failures.when_failed = self._directory_failed
 
     async def join(self, addresses: Sequence[tuple[str, int]]) -> None:
         """Returns when every replica of ours is what it should be, or the controller has had its time."""
@@ -116,6 +157,7 @@ class Membership:
         timer = self._host.call_later(JOIN_TIMEOUT_MS, self._give_up_waiting)
         await self._up
         timer.cancel()
+        self.journal_writer.start()
         self._check_followers()
 
     # The session with the store.
@@ -165,12 +207,28 @@ class Membership:
         begin(self.live_brokers.read())
         self.notices.start()
 
+    async def hand_over(self) -> None:
+        """Before a clean stop: others lead what we led."""
+        self.replicas.prepare_to_leave()
+        await self._handing_over.hand_over(self._broker.configuration.of_broker(ShutdownSettings))
+        until_ms = self._host.now_ms() + LAST_ORDERS_MS
+        while not self.loop.is_idle and self._host.now_ms() < until_ms:
+            await pause(self._host, LOOK_MS)  # if we are the controller, the others hear of it from us
+
     def leave(self) -> None:
         self._is_member = False
+        self.journal_writer.close()
         self.loop.close()
         self.fetchers.close()
         self.isr_changes.close()
+        self._directory_notices.close()
         self.peers.close()
+
+    def _directory_failed(self, directory: LogDirectory) -> None:
+        """It may have failed in the middle of anything."""
+        names = list(directory.logs)
+        self._host.call_soon(lambda: self.replicas.directory_failed(names))
+        self._directory_notices.tell()
 
     @property
     def is_idle(self) -> bool:
@@ -195,14 +253,6 @@ class Membership:
         known = self._broker.image.brokers.get(broker_id)
         return None if known is None or not known.host else Address(known.host, known.port)
 
-    def _unclean_topics(self) -> dict[str, bool]:
-        configuration = self._broker.configuration
-        return {
-            topic: configuration.of_topic(TopicReplicationSettings, topic).unclean_leader_election_enable
-            for topic, properties in configuration.topics.items()
-            if "unclean.leader.election.enable" in properties
-        }
-
     # What the controller says, to us as to others.
 
     def _local_handlers(self) -> dict[int, LocalHandler]:
@@ -210,6 +260,8 @@ class Membership:
             ApiKey.LEADER_AND_ISR: self.leader_and_isr,
             ApiKey.STOP_REPLICA: self.stop_replica,
             ApiKey.UPDATE_METADATA: self.update_metadata,
+            ApiKey.CONTROLLED_SHUTDOWN: self.controlled_shutdown,
+            ApiKey.WRITE_TXN_MARKERS: self._broker.transactions.marker_writer.write,
         }
 
     async def leader_and_isr(self, request: Message) -> Message:
@@ -232,6 +284,9 @@ class Membership:
             self._check_up()
         return response
 
+    async def controlled_shutdown(self, request: Message) -> Message:
+        return await self.shutdowns.answer(cast("ControlledShutdownRequest", request))
+
     def _check_up(self) -> None:
         """Clients may come once they are told the truth: who leads what, and what is offline."""
         image, broker_id = self._broker.image, self._broker.settings.broker_id
@@ -243,7 +298,7 @@ class Membership:
             for index, partition in topic.partitions.items()
             if broker_id in partition.replicas
         ]
-        if all(_is_true(could, partition, broker_id) for could, partition in ours):
+        if all(_is_true(could, partition, broker_id, image.brokers) for could, partition in ours):
             self._up.deliver(None)
 
     def _give_up_waiting(self) -> None:
@@ -258,7 +313,10 @@ class Membership:
             self._host.call_later(settings.isr_check_interval_ms, self._check_followers)
 
 
-def _is_true(could: bool | None, shown: PartitionImage, broker_id: int) -> bool:
+def _is_true(could: bool | None, shown: PartitionImage, broker_id: int, live: Collection[int]) -> bool:
+    """That nobody leads is true where nobody is there who may: of a cluster that starts, the first may be alone."""
     if could is None:
         return False
-    return shown.leader_id >= 0 if could else shown.leader_id != broker_id
+    if could and shown.leader_id < 0:
+        return not any(member in live for member in shown.isr)
+    return could or shown.leader_id != broker_id

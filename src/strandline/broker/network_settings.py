@@ -11,8 +11,7 @@ finds it full tries again a second later. 1,024 hold a second's worth; the kerne
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from strandline.model.lazy_dataclass import dataclass
 from strandline.model.settings import INT_MAX, BadSetting, PropertySettings, setting
 from strandline.wire.framing import SOCKET_REQUEST_MAX_BYTES
 

@@ -63,24 +63,36 @@ class ColdRead(NamedTuple):
 
 
 class Outbox:
-    __slots__ = ("_is_cold", "_parts", "_socket", "sent_bytes")
+    __slots__ = ("_is_cold", "_socket", "parts", "sent_bytes")
 
     def __init__(self, connected: socket.socket) -> None:
         self._socket = connected
-        self._parts: deque[Part] = deque()
+        self.parts: deque[Part] = deque()  # to look at; all is sent when there are none
         self._is_cold = False  # the slice in front; once cold, all of it goes the cold way
         self.sent_bytes = 0
 
     def __bool__(self) -> bool:
-        return bool(self._parts)
+        return bool(self.parts)
+
+    def send_at_once(self, answer: bytes) -> bool:
+        """Where nothing waits to be sent, as nearly always. What the socket does not take waits; False if it is so."""
+        try:
+            count = self._socket.send(answer)
+        except BlockingIOError:
+            count = 0
+        self.sent_bytes += count
+        if count < len(answer):
+            self.parts.append(memoryview(answer)[count:])
+            return False
+        return True
 
     def add(self, parts: list[Part]) -> None:
         # Nothing empty: the head before an empty slice would be sent as if more came, and nothing cost a call.
-        self._parts.extend([part for part in parts if part_bytes(part)])
+        self.parts.extend([part for part in parts if part_bytes(part)])
 
     def send(self) -> Sending:
         """Send until done or stopped."""
-        parts = self._parts
+        parts = self.parts
         turn_ends_at = self.sent_bytes + TURN_BYTES_MAX
         try:
             while parts:
@@ -102,11 +114,11 @@ class Outbox:
 
     def was_read(self, data: bytes) -> None:
         self._advance_slice(len(data))
-        self._parts.appendleft(data)
+        self.parts.appendleft(data)
 
     def _send_bytes(self) -> None:
         run = self._take_leading_bytes()
-        flags = socket.MSG_MORE if self._parts else 0
+        flags = socket.MSG_MORE if self.parts else 0
         try:
             if len(run) == 1:
                 count = self._socket.send(run[0], flags)
@@ -116,13 +128,13 @@ class Outbox:
             else:
                 count = self._socket.sendmsg(run, (), flags)
         except BlockingIOError:
-            self._parts.extendleft(reversed(run))
+            self.parts.extendleft(reversed(run))
             raise
         self.sent_bytes += count
         self._put_back_rest(run, count)
 
     def _take_leading_bytes(self) -> list[Bytes]:
-        parts = self._parts
+        parts = self.parts
         run: list[Bytes] = []
         while parts and len(run) < BUFFERS_MAX and type(parts[0]) is not LogSlice:
             run.append(cast(Bytes, parts.popleft()))
@@ -134,7 +146,7 @@ class Outbox:
             if count < len(part):
                 rest.append(memoryview(part)[count:])
             count = max(0, count - len(part))
-        self._parts.extendleft(reversed(rest))
+        self.parts.extendleft(reversed(rest))
 
     def _is_slice_cold(self) -> bool:
         self._is_cold = self._is_cold or not self._next_of_slice(SLICE_BYTES_MAX).is_resident()
@@ -149,7 +161,7 @@ class Outbox:
         self._advance_slice(count)
 
     def _slice(self) -> LogSlice:
-        part = self._parts[0]
+        part = self.parts[0]
         check(isinstance(part, LogSlice), "a part that is not bytes is a slice of a log")
         return cast(LogSlice, part)
 
@@ -160,7 +172,7 @@ class Outbox:
     def _advance_slice(self, count: int) -> None:
         file, position, length = self._slice()
         if count < length:
-            self._parts[0] = LogSlice(file, position + count, length - count)
+            self.parts[0] = LogSlice(file, position + count, length - count)
         else:
-            self._parts.popleft()
+            self.parts.popleft()
             self._is_cold = False

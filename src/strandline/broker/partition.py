@@ -93,6 +93,7 @@ class Partition:
             settings=settings,
         )
         self.high_watermark = self._replica.high_watermark
+        log.producers.high_watermark_moved(self.high_watermark)  # or markers that were just read count as new
         # In the order in which they came: a set would tell them in another one each time the broker runs.
         self._watchers: dict[Watcher, None] = {}
         self._end_watchers: dict[Watcher, None] = {}
@@ -237,6 +238,7 @@ class Partition:
 
     def _after_truncation(self, now_ms: int) -> None:
         self.high_watermark = min(self.high_watermark, self.log.log_end_offset)
+        self.log.producers.high_watermark_moved(self.high_watermark)  # its producers were read anew
         if self._replica.follower is not None:
             self.follow(self._replica.follower.truncated(), now_ms)
 
@@ -250,12 +252,12 @@ class Partition:
     def read(self, offset: int, max_bytes: int, *, committed_only: bool = False) -> LogSlice:
         """What a consumer may see from `offset` on: whole batches but for the last, and at least one if there is one.
 
-        Between the high watermark and the log end there is nothing yet. It is no bad offset: a new leader's high
-        watermark is behind that of the last one, up to which consumers have read, and who is told that there is no
-        such offset begins anew.
+        Between the high watermark and the log end there is nothing for it yet. It may well stand there: a new leader's
+        high watermark is behind what the old one had committed and shown, until the followers have fetched again.
         """
-        limit = self.last_stable_offset if committed_only else self.high_watermark
-        return self.log.read(offset, max_bytes, max_offset=limit)
+        return self.log.read(
+            offset, max_bytes, max_offset=self.last_stable_offset if committed_only else self.high_watermark
+        )
 
     # Waiting.
 

@@ -32,6 +32,8 @@ class PeerFailed(Unanswered):
 class Purpose(Enum):
     CONTROL = "control"
     FETCH = "fetch"
+    VERIFICATION = "verification"
+    MARKERS = "markers"
 
 
 class Peers(Protocol):
@@ -100,6 +102,9 @@ class SocketPeers:
         async def run() -> None:
             try:
                 response = await self._local_handlers[request.api_key](request)
+            except Unanswered as failure:  # it needed the store, say
+                answer.deliver(PeerFailed(str(failure)))
+                return
             except Exception as failure:
                 answer.deliver(PeerFailed(f"our own handler failed: {failure!r}"))
                 raise

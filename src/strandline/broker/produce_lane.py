@@ -7,18 +7,23 @@ nothing else:
        the same           differs               the same                  differs        the same
 
 So a connection remembers its last plain request as a lane. A frame that fits it is recognised by two comparisons, and
-its partition is known without decoding anything; its answer is one `pack` into a template. Whatever does not fit
-takes the general way (`handlers.produce`), which may leave a new lane behind.
+its partition is known without decoding anything; its answer is one `pack` into a template. Those of one receive are
+taken together: one write, one answer of many. Whatever does not fit takes the general way (`handlers.produce`), which
+may leave a new lane behind.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Sequence
 from struct import Struct
+from typing import Protocol
 
-from strandline.broker.connection import Connection, Pending
+from strandline.broker.connection import NOTHING_TAKEN, Connection, Pending, Taken
 from strandline.broker.partition import Partition
-from strandline.records.batch import ATTRIBUTES_POSITION, HEAD_BYTES, MAGIC_POSITION, MAGIC_V2, TRANSACTIONAL
+from strandline.log.log_writer import Appended
+from strandline.model.failures import Refused
+from strandline.model.settings import LONG_MAX
+from strandline.records.alike import CORRELATION_END, CORRELATION_START, TAGS_BYTES, batch_after, find_batches
 from strandline.wire.header import frame_response
 from strandline.wire.messages.produce import (
     PartitionProduceResponse,
@@ -26,32 +31,35 @@ from strandline.wire.messages.produce import (
     ProduceResponse,
     TopicProduceResponse,
 )
-from strandline.wire.primitives import encode_compact_count, read_uvarint
+from strandline.wire.primitives import Buffer, encode_compact_count
 from strandline.wire.produce import FLEXIBLE_FROM, encode_produce_response
 from strandline.wire.versions import ApiKey
 
 ALL_IN_SYNC = -1
 FIRST_VERSION = 7  # older ones may not have zstd, and answers before 5 have no log start offset
-CORRELATION_START, CORRELATION_END = 4, 8
-CORRELATION = Struct(">i")
 LENGTH = Struct(">i")
-NO_TAGS = bytes(3)  # of the partition, the topic and the request
+read_correlation_id = Struct(">i").unpack_from
 PLACE = Struct(">qqq")  # base offset, log append time, log start offset in an answer
 PLACEHOLDER = PLACE.pack(0x5374_7261_6E64_6C69, 0x6E65_2068_6967_6820, 0x7761_7465_726D_6172)
 
-Collect = Callable[[Partition, memoryview, "LaneRequest"], None]
+
+class Appending(Protocol):
+    """What becomes of the requests of a lane."""
+
+    collected: dict[Partition, list[Buffer]]  # of requests that came before: others must not overtake them
+
+    def append_run(
+        self, lane: ProduceLane, batches: list[memoryview], correlation_ids: list[int], connection: Connection
+    ) -> bytes | list[Pending]: ...
 
 
 class LaneRequest(Pending):
-    """A request on its way along a lane."""
+    """One request of a run that could not be answered like the others."""
 
     __slots__ = ("correlation_id", "lane")
 
     def __init__(self, connection: Connection, lane: ProduceLane, correlation_id: int) -> None:
-        self.connection = connection
-        self.holds_up = False
-        self.parts = None
-        self.when_abandoned = None
+        super().__init__(connection)
         self.lane = lane
         self.correlation_id = correlation_id
 
@@ -60,14 +68,13 @@ class LaneRequest(Pending):
         return self.lane.version
 
     def answer(self, body: bytes) -> None:
-        """For one that turned out not to be plain."""
         self.deliver([frame_response(ApiKey.PRODUCE, self.lane.version, self.correlation_id, len(body)) + body])
 
 
 class ProduceLane:
     __slots__ = (
-        "_after_correlation", "_answer", "_answer_end", "_answer_size", "_answer_start", "_before_correlation",
-        "_collect", "_is_flexible", "_records_at", "acks", "partition", "timeout_ms", "topic", "version",
+        "_after", "_answer", "_answer_end", "_answer_size", "_answer_start", "_appending", "_before", "_is_flexible",
+        "acks", "partition", "timeout_ms", "topic", "version",
     )  # fmt: skip
 
     def __init__(
@@ -77,19 +84,17 @@ class ProduceLane:
         request: ProduceRequest,
         version: int,
         partition: Partition,
-        collect: Collect,
+        appending: Appending,
     ) -> None:
-        """`records_at` is where the length of the records lies in the frame. `collect` takes what comes along."""
+        """`records_at` is where the length of the records lies in the frame."""
         self.version = version
         self.partition = partition
         self.acks = request.acks
         self.timeout_ms = request.timeout_ms
         self.topic = TopicProduceResponse(request.topic_data[0].name, request.topic_data[0].topic_id)
-        self._collect = collect
+        self._appending = appending
         self._is_flexible = version >= FLEXIBLE_FROM
-        self._records_at = records_at
-        self._before_correlation = bytes(frame[:CORRELATION_START])
-        self._after_correlation = bytes(frame[CORRELATION_END:records_at])
+        self._before, self._after = bytes(frame[:CORRELATION_START]), bytes(frame[CORRELATION_END:records_at])
         self._set_answer()
 
     def _set_answer(self) -> None:
@@ -103,72 +108,63 @@ class ProduceLane:
     def response(self, result: PartitionProduceResponse) -> ProduceResponse:
         return ProduceResponse([TopicProduceResponse(self.topic.name, self.topic.topic_id, [result])])
 
-    def take(self, frame: memoryview, connection: Connection) -> LaneRequest | None:
-        """None: it does not fit, or there is something to be said about it that the general way says better."""
-        partition = self.partition
-        batch = self._batch_in(frame)
+    def take(
+        self, frame: memoryview | None, received: memoryview, frame_bytes_max: int, connection: Connection
+    ) -> Taken:
+        leader = self.partition.leader
         if (
-            batch is None
-            or partition.leader is None
-            or (self.acks == ALL_IN_SYNC and partition.leader.is_under_min_isr)
+            leader is None
+            or leader.is_fenced
+            or (self.acks == ALL_IN_SYNC and leader.is_under_min_isr)
+            or self._appending.collected
         ):
-            return None
-        (correlation_id,) = CORRELATION.unpack_from(frame, CORRELATION_START)
-        request = LaneRequest(connection, self, correlation_id)
-        self._collect(partition, batch, request)
-        return request
+            return NOTHING_TAKEN  # what there is to be said, the general way says better
+        found = find_batches(received, self._before, self._after, self._is_flexible, frame_bytes_max)
+        batches, correlation_ids, end = found
+        if frame is not None:
+            batch = self._batch_in(frame)
+            if batch is None:
+                return NOTHING_TAKEN
+            batches.insert(0, batch)
+            correlation_ids.insert(0, *read_correlation_id(frame, CORRELATION_START))
+        if not batches:
+            return NOTHING_TAKEN
+        return self._appending.append_run(self, batches, correlation_ids, connection), len(batches), end
 
     def _batch_in(self, frame: memoryview) -> memoryview | None:
-        position = self._records_at
-        if (
-            len(frame) < position + HEAD_BYTES
-            or frame[CORRELATION_END:position] != self._after_correlation
-            or frame[:CORRELATION_START] != self._before_correlation
-        ):
+        """Of one frame, without its size."""
+        if frame[:CORRELATION_START] != self._before:
             return None
-        if self._is_flexible:
-            length, position = read_uvarint(frame, position)
-            end = position + length - 1
-            if end + len(NO_TAGS) != len(frame) or frame[end:] != NO_TAGS:
-                return None
-        else:
-            (length,) = LENGTH.unpack_from(frame, position)
-            position += LENGTH.size
-            end = position + length
-            if end != len(frame):
-                return None
-        if (
-            end - position < HEAD_BYTES
-            or frame[position + MAGIC_POSITION] != MAGIC_V2
-            or frame[position + ATTRIBUTES_POSITION + 1] & TRANSACTIONAL
-        ):
-            return None
-        return frame[position:end]
+        return batch_after(frame, CORRELATION_END, len(frame), self._after, self._is_flexible)
 
     def fits(self, frame: memoryview) -> bool:
         return self._batch_in(frame) is not None
 
-    def answer(self, correlation_id: int, base_offset: int, log_append_time_ms: int) -> bytes:
-        return self._answer(
-            self._answer_size,
-            correlation_id,
-            self._answer_start,
-            base_offset,
-            log_append_time_ms,
-            self.partition.log.log_start_offset,
-            self._answer_end,
-        )
+    def answers(self, correlation_ids: list[int], outcomes: Sequence[Appended | Refused]) -> bytes | None:
+        """Of a run, if all of them can be given at once."""
+        log_start_offset, pack = self.partition.log.log_start_offset, self._answer
+        size, start, end = self._answer_size, self._answer_start, self._answer_end
+        committed_below = self.partition.high_watermark if self.acks == ALL_IN_SYNC else LONG_MAX
+        answers = []
+        for correlation_id, outcome in zip(correlation_ids, outcomes, strict=True):
+            if type(outcome) is not Appended:
+                return None
+            base_offset, last_offset, log_append_time_ms, _ = outcome
+            if last_offset >= committed_below:
+                return None
+            answers.append(pack(size, correlation_id, start, base_offset, log_append_time_ms, log_start_offset, end))
+        return b"".join(answers)
 
 
 def lane_of(
-    frame: memoryview, request: ProduceRequest, version: int, partition: Partition, collect: Collect
+    frame: memoryview, request: ProduceRequest, version: int, partition: Partition, appending: Appending
 ) -> ProduceLane | None:
     """The lane that this request, which has one partition, leaves behind; None where its bytes are not plain."""
     records = request.topic_data[0].partition_data[0].records
     if version < FIRST_VERSION or request.transactional_id is not None or records is None:
         return None
     length = encode_compact_count(len(records)) if version >= FLEXIBLE_FROM else LENGTH.pack(len(records))
-    tags_bytes = len(NO_TAGS) if version >= FLEXIBLE_FROM else 0
+    tags_bytes = TAGS_BYTES if version >= FLEXIBLE_FROM else 0
     records_at = len(frame) - tags_bytes - len(records) - len(length)
-    lane = ProduceLane(frame, records_at, request, version, partition, collect)
+    lane = ProduceLane(frame, records_at, request, version, partition, appending)
     return lane if lane.fits(frame) else None

@@ -19,6 +19,7 @@ from strandline.broker.fetcher_settings import FetcherSettings
 from strandline.broker.host import Host, Timer
 from strandline.broker.partition import Partition
 from strandline.broker.peers import Peers, Purpose
+from strandline.broker.replication_quotas import ReplicationQuotas
 from strandline.metadata.answer import Answer
 from strandline.model.failures import CorruptData, ErrorCode, StorageFailed
 from strandline.model.settings import INT_MAX
@@ -68,6 +69,7 @@ class ReplicaFetcher:
         broker_epoch: Callable[[], int],
         peers: Peers,
         settings: FetcherSettings,
+        quotas: ReplicationQuotas,
         host: Host,
     ) -> None:
         self._leader_id = leader_id
@@ -75,6 +77,7 @@ class ReplicaFetcher:
         self._broker_epoch = broker_epoch
         self._peers = peers
         self._settings = settings
+        self._quotas = quotas
         self._host = host
         self._partitions: dict[Key, Partition] = {}
         self._asked: dict[Key, Fetch] = {}  # what the session at the leader has
@@ -134,7 +137,7 @@ class ReplicaFetcher:
                     epochs.append((partition, request))
                 case AskOffset():
                     offsets.append((partition, request))
-                case Fetch():
+                case Fetch() if not self._quotas.holds_us_back(partition):
                     fetches[key] = request
         if epochs:
             self._ask_epoch_ends(epochs)
@@ -143,7 +146,16 @@ class ReplicaFetcher:
         elif fetches:
             self._fetch(fetches)
         else:
-            self._soon(self._settings.replica_fetch_backoff_ms)
+            self._soon(min(self._next_try_in_ms(now_ms), self._settings.replica_fetch_backoff_ms))
+
+    def _next_try_in_ms(self, now_ms: int) -> int:
+        """Of those that have to wait until they may ask again."""
+        waits = (
+            partition.follower.try_again_ms - now_ms
+            for partition in self._partitions.values()
+            if partition.follower is not None
+        )
+        return min((wait for wait in waits if wait > 0), default=INT_MAX)
 
     def _request_of(self, partition: Partition, now_ms: int) -> FollowerRequest | None:
         follower = partition.follower
@@ -206,7 +218,7 @@ class ReplicaFetcher:
         settings = self._settings
         request = FetchRequest(
             replica_state=ReplicaState(self._broker_id, self._broker_epoch()),
-            max_wait_ms=settings.replica_fetch_wait_max_ms,
+            max_wait_ms=min(settings.replica_fetch_wait_max_ms, self._next_try_in_ms(self._host.now_ms())),
             min_bytes=settings.replica_fetch_min_bytes,
             max_bytes=settings.replica_fetch_response_max_bytes,
             session_id=self._session_id,
@@ -263,6 +275,7 @@ class ReplicaFetcher:
         )
         effects = follower.fetch_answered(request, answer, self._host.now_ms())
         records = data.records if isinstance(data.records, bytes | memoryview) else b""
+        self._quotas.follower.count(partition, len(records))
         self._carry_out(partition, effects, records)
 
     def _carry_out(

@@ -9,18 +9,26 @@ from strandline.broker.host import Host
 from strandline.broker.partition import Partition
 from strandline.broker.peers import Peers
 from strandline.broker.replica_fetcher import ReplicaFetcher
+from strandline.broker.replication_quotas import ReplicationQuotas
 
 NO_LEADER = -1
 
 
 class ReplicaFetchers:
     def __init__(
-        self, broker_id: int, broker_epoch: Callable[[], int], peers: Peers, settings: FetcherSettings, host: Host
+        self,
+        broker_id: int,
+        broker_epoch: Callable[[], int],
+        peers: Peers,
+        settings: FetcherSettings,
+        quotas: ReplicationQuotas,
+        host: Host,
     ) -> None:
         self._broker_id = broker_id
         self._broker_epoch = broker_epoch
         self._peers = peers
         self._settings = settings
+        self._quotas = quotas
         self._host = host
         self._fetchers: dict[int, ReplicaFetcher] = {}
         self._leader_of: dict[Partition, int] = {}
@@ -32,7 +40,7 @@ class ReplicaFetchers:
         fetcher = self._fetchers.get(leader_id)
         if fetcher is None:
             fetcher = self._fetchers[leader_id] = ReplicaFetcher(
-                leader_id, self._broker_id, self._broker_epoch, self._peers, self._settings, self._host
+                leader_id, self._broker_id, self._broker_epoch, self._peers, self._settings, self._quotas, self._host
             )
         self._leader_of[partition] = leader_id
         fetcher.follow(partition)

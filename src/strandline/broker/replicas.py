@@ -20,6 +20,7 @@ from strandline.broker.controller_fence import ControllerFence
 from strandline.broker.current_session import CurrentSession
 from strandline.broker.host import Host
 from strandline.broker.isr_changes import IsrChanges
+from strandline.broker.journal import JournalQueue
 from strandline.broker.partition import LeadershipListener, Partition
 from strandline.broker.partitions import Partitions
 from strandline.broker.procedures import each_of, in_thread, in_turns
@@ -77,8 +78,10 @@ class Replicas:
         fetchers: ReplicaFetchers,
         leadership: LeadershipListener,
         session: CurrentSession,
+        journal: JournalQueue,
         host: Host,
     ) -> None:
+        self._journal = journal
         self._session = session
         self._broker_id = broker_id
         self._partitions = partitions
@@ -91,6 +94,7 @@ class Replicas:
         self._leadership = leadership
         self._host = host
         self._high_watermarks = directories.read_high_watermarks()
+        self._is_leaving = False
 
     # The controller's word.
 
@@ -122,9 +126,12 @@ class Replicas:
         if decision.leader_epoch < partition.leader_epoch:
             return ErrorCode.STALE_CONTROLLER_EPOCH
         try:
+            partition.log.check_usable()
             partition.decide(decision, self._host.now_ms())
         except StorageFailed:
             return ErrorCode.KAFKA_STORAGE_ERROR
+        if self._is_leaving and self._broker_id not in decision.isr:
+            self._fetchers.unfollow(partition)
         return ErrorCode.NONE
 
     async def _create_missing(self, topics: Sequence[LeaderAndIsrTopicState]) -> None:
@@ -254,14 +261,17 @@ class Replicas:
     def carry_out(self, partition: Partition, effects: tuple[ReplicaEffect, ...]) -> None:
         for effect in effects:
             match effect:
-                case AlterIsr():
+                case AlterIsr() if self._is_usable(partition):
                     self._isr_changes.propose(partition, effect)
                 case ReadPartitionState():
                     self._isr_changes.read(partition)
                 case IsrChanged():
                     logger.info("%s: %s", partition.name, effect)
                     self._isr_changes.changed(partition)
-                case AssignEpoch():
+                    self._journal.tell_of(partition.name, effect)
+                case AssignEpoch(_, start_offset):
+                    if start_offset > 0:  # else it is the first, of which the controller tells
+                        self._journal.tell_of(partition.name, effect)
                     self._fetchers.unfollow(partition)
                     self._leadership.became_leader(partition)
                 case LeadershipLost():
@@ -270,6 +280,29 @@ class Replicas:
                     self._fetchers.follow(partition, leader_id)
                 case TruncateTo() | TruncateFullyAndStartAt():
                     logger.info("%s: %s", partition.name, effect)
+                    self._journal.tell_of(partition.name, effect)
+
+    def directory_failed(self, names: Sequence[TopicPartition]) -> None:
+        """What was in it is neither led nor followed any more, whatever the controller still thinks."""
+        for name in names:
+            partition = self._partitions.find(name)
+            if partition is not None:
+                self._fetchers.unfollow(partition)
+                if partition.is_leader:
+                    self._leadership.resigned(partition)
+
+    @staticmethod
+    def _is_usable(partition: Partition) -> bool:
+        """A leader whose log has failed must not turn its followers out of the ISR, for one of them shall lead."""
+        return partition.log.failure is None
+
+    def prepare_to_leave(self) -> None:
+        """Whoever goes must not come back into an ISR that it has just left, for that would wait for it in vain
+        (KAFKA-14140). Where it still is in sync it follows, until it is told that it is not."""
+        self._is_leaving = True
+        for partition in self._partitions:
+            if partition.follower is not None and not partition.follower.is_in_sync:
+                self._fetchers.unfollow(partition)
 
     def check_followers(self) -> None:
         """Every half of `replica.lag.time.max.ms`."""

@@ -10,6 +10,7 @@ import asyncio
 import errno
 import logging
 import socket
+import time
 from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -39,7 +40,7 @@ class Server:
         self, settings: NetworkSettings, handler: RequestHandler, *, clock: Callable[[], float] | None = None
     ) -> None:
         self.loop = asyncio.get_running_loop()
-        self.clock = clock or self.loop.time
+        self.clock = clock or time.monotonic
         self.receive_buffer = memoryview(bytearray(RECEIVE_BUFFER_BYTES))
         self.is_stopping = False
         self.counters = NetworkCounters()
@@ -103,6 +104,16 @@ class Server:
         if self._channels:
             await self._wait_for_channels()
         self._threads.shutdown()  # they wait for the disk alone, never for a peer
+
+    def abandon(self) -> None:
+        """Close everything at once, as the end of the process would."""
+        self.is_stopping = True
+        for listener in self._listeners:
+            self.loop.remove_reader(listener)
+            listener.close()
+        for channel in list(self._channels):
+            channel.close()
+        self._threads.shutdown()
 
     async def _wait_for_channels(self) -> None:
         assert self._all_closed is not None

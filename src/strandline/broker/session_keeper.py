@@ -29,6 +29,7 @@ class SessionKeeper:
         self.when_replaced: Callable[[], object] = lambda: None
         self._store = store
         self._host = host
+        self.is_connected = True
         self._is_open = True
 
     async def open(self) -> CurrentSession:
@@ -46,6 +47,7 @@ class SessionKeeper:
     def _changed(self, state: SessionState) -> None:
         if not self._is_open:
             return
+        self.is_connected = state is SessionState.CONNECTED
         if state is SessionState.SUSPENDED:
             logger.warning("the metadata store does not answer; partitions that are led here are served all the same")
         elif state is SessionState.CONNECTED:
@@ -71,6 +73,7 @@ class SessionKeeper:
             self._host.call_later(TRY_AGAIN_MS, self._begin_anew)
             return
         if self._is_open:
+            self.is_connected = True
             self.current.replace(session)
             self.when_replaced()
         else:

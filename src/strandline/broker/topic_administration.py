@@ -10,15 +10,16 @@ A topic is there for a client once this broker knows it and every partition has 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from uuid import UUID
 
 from strandline.broker.broker_settings import BrokerSettings
-from strandline.broker.cluster_image import CONSUMER_OFFSETS, ClusterImage
+from strandline.broker.cluster_image import CONSUMER_OFFSETS, JOURNAL, TRANSACTION_STATE, ClusterImage
 from strandline.broker.configuration import Configuration
 from strandline.broker.controller_loop import ControllerLoop
 from strandline.broker.controller_office import NotController
 from strandline.broker.host import Host
+from strandline.broker.journal_settings import JournalSettings
 from strandline.broker.peers import PeerFailed, Peers, Purpose
 from strandline.broker.procedures import all_of
 from strandline.broker.topic_turns import TopicTurns
@@ -28,7 +29,9 @@ from strandline.controller.requests import AddPartitionsRequest, CreateTopicRequ
 from strandline.groups.settings import OffsetsTopicSettings
 from strandline.log.log_directory import KRAFT_METADATA_TOPIC
 from strandline.model.failures import ErrorCode, Refused
+from strandline.model.lazy_dataclass import dataclass
 from strandline.model.partitions import check_topic_name
+from strandline.transactions.settings import TransactionStateTopicSettings
 from strandline.wire.messages.create_topics import (
     CreatableTopic,
     CreatableTopicConfig,
@@ -152,7 +155,7 @@ class TopicAdministration:
                     missing.append(self._by_default(topic))
                 except Refused as refused:
                     failed[topic] = refused
-        if self._loop.controller is not None:
+        if self._loop.holds_office:
             outcomes = await self.create_topics(missing)
         else:
             outcomes = await self._create_elsewhere(missing)
@@ -163,6 +166,10 @@ class TopicAdministration:
             raise failure
 
     def _by_default(self, topic: str) -> NewTopic:
+        if topic == JOURNAL:
+            return self._journal()
+        if topic == TRANSACTION_STATE:
+            return self._transaction_state()
         if topic != CONSUMER_OFFSETS:
             factor = self.settings.default_replication_factor
             self._image.check_replication_factor(factor)
@@ -177,6 +184,18 @@ class TopicAdministration:
         return NewTopic(
             topic, settings.offsets_topic_num_partitions, properties, settings.offsets_topic_replication_factor
         )
+
+    def _journal(self) -> NewTopic:
+        settings = self._configuration.of_broker(JournalSettings)
+        factor = min(settings.journal_replication_factor, len(self._image.brokers))
+        return NewTopic(JOURNAL, 1, {"retention.ms": str(settings.journal_retention_ms)}, factor)
+
+    def _transaction_state(self) -> NewTopic:
+        settings = self._configuration.of_broker(TransactionStateTopicSettings)
+        factor = settings.transaction_state_log_replication_factor
+        self._image.check_replication_factor(factor)
+        count = settings.transaction_state_log_num_partitions
+        return NewTopic(TRANSACTION_STATE, count, settings.topic_properties(), factor)
 
     async def _create_elsewhere(self, topics: Sequence[NewTopic]) -> dict[str, UUID | Exception]:
         """The controller creates them for us."""

@@ -14,7 +14,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 
 from strandline.cli.output import CannotRead, FoundDamage
 from strandline.cli.targets import broker_holds, filesystem
@@ -34,6 +34,7 @@ from strandline.log.recovery import open_log
 from strandline.log.retention import apply_retention, plan_retention
 from strandline.log.segment_view import LogView, views_of_folder
 from strandline.model.failures import CorruptData
+from strandline.model.lazy_dataclass import dataclass
 from strandline.model.partitions import TopicPartition, parse_partition_folder
 from strandline.model.settings import CleanerSettings, LogSettings
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 from zlib import crc32
 
@@ -20,6 +19,7 @@ from strandline.cli.targets import Kind, base_offset_of, filesystem, kind_of
 from strandline.log.inspection import METADATA_SNAPSHOT_NAME, OFFSET_MAX, is_cut_short
 from strandline.log.scan import find_batch, read_batches
 from strandline.model.failures import CorruptData
+from strandline.model.lazy_dataclass import dataclass
 from strandline.records.batch import MAGIC_POSITION, MAGIC_V2, BatchHead, batch_crc, magic_of, read_head
 from strandline.records.compression import Codec
 from strandline.records.legacy import read_checked_records, read_message

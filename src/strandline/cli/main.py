@@ -77,6 +77,15 @@ GROUP_COMMANDS = lazy_commands(
     ("offset-delete", "Forget committed offsets; shows which unless told to --execute."),
     ("delete", "Delete groups; shows what would go unless told to --execute."),
 )
+TRANSACTION_COMMANDS = lazy_commands(
+    "transaction",
+    ("list", "List transactional ids, and in which state each is.", "list_all"),
+    ("describe", "Show what is known of transactional ids, and where they write."),
+    ("producers", "Show the producers that partitions remember, and what they have open."),
+    ("find-hanging", "Find transactions that nobody will end."),
+    ("abort", "Abort a transaction that hangs; shows which unless told to --execute."),
+    ("force-terminate", "Fence producers and abort what they have open; --execute does it."),
+)
 CONFIG_COMMANDS = lazy_commands(
     "config",
     ("get", "Show settings, and where each comes from."),
@@ -90,11 +99,44 @@ BENCH_COMMANDS = lazy_commands(
     ("consume", "Read records, and say how fast."),
     ("e2e", "Write and read one record after another, and say how long each takes."),
 )
+PIPELINE_COMMANDS = lazy_commands(
+    "pipeline",
+    ("init", "Write an example of a pipeline, with all there is in comments."),
+    ("validate", "Find every mistake in a pipeline's file, without starting Spark."),
+    ("run", "Run a pipeline on Spark, and show its progress.", "run_pipeline"),
+    ("status", "Show how far a pipeline is, and how far behind."),
+    ("replay", "Run a pipeline once more over a range, into another place.", "replay_range"),
+)
+DLQ_COMMANDS = lazy_commands(
+    "dlq",
+    ("list", "Count the dead letters of a topic by their reasons.", "list_reasons"),
+    ("show", "Show dead letters: where they came from, and why they are here."),
+    ("redrive", "Send dead letters back; shows which unless told to --execute.", "redrive_letters"),
+    ("purge", "Delete dead letters; shows which unless told to --execute."),
+)
 CLUSTER_COMMANDS = lazy_commands(
     "cluster",
     ("info", "Show the brokers, and what each leads and holds."),
     ("health", "Say what is wrong with the cluster; exit 1 if anything is."),
     ("partitions", "List all partitions, who leads and who holds them."),
+    ("events", "Tell what has happened in the cluster, and why."),
+    ("up", "Start ZooKeeper and brokers on this machine."),
+    ("status", "Show the processes of a cluster on this machine."),
+    ("down", "Stop all of a cluster on this machine; its data stays."),
+    ("start", "Start broker N again, with its data."),
+    ("stop", "Stop broker N in order: a controlled shutdown."),
+    ("kill", "Kill broker N with SIGKILL, as a crash would."),
+)
+LEADER_COMMANDS = lazy_commands(
+    "leader",
+    ("elect", "Have preferred leaders elected; shows which unless told to --execute."),
+)
+REASSIGN_COMMANDS = lazy_commands(
+    "reassign",
+    ("plan", "Show how replicas would be spread evenly; nothing moves."),
+    ("execute", "Move replicas, and show how far they are."),
+    ("status", "List the replicas that are on the move."),
+    ("cancel", "Take moves back; shows which unless told to --execute."),
 )
 
 log = LazyGroup(
@@ -109,8 +151,15 @@ log = LazyGroup(
 
 topic = LazyGroup("topic", TOPIC_COMMANDS, help="Topics: to create, look at, change and delete.")
 group = LazyGroup("group", GROUP_COMMANDS, help="Consumer groups: who reads, how far, and from where on.")
+transaction = LazyGroup(
+    "transaction", TRANSACTION_COMMANDS, help="Transactions: who has them open, and how to end one."
+)
 config = LazyGroup("config", CONFIG_COMMANDS, help="Settings of topics and brokers.")
 cluster = LazyGroup("cluster", CLUSTER_COMMANDS, help="The brokers, and how they are.")
+leader = LazyGroup("leader", LEADER_COMMANDS, help="Who leads partitions.")
+reassign = LazyGroup("reassign", REASSIGN_COMMANDS, help="Replicas that move to other brokers.")
+pipeline = LazyGroup("pipeline", PIPELINE_COMMANDS, help="From topics through Spark to topics and tables.")
+dlq = LazyGroup("dlq", DLQ_COMMANDS, help="Dead letters: records that a pipeline could not use.")
 bench = LazyGroup("bench", BENCH_COMMANDS, help="How fast it is, told as Kafka's own tools do.")
 
 THIS = "strandline.cli.main"
@@ -123,11 +172,17 @@ cli = LazyGroup(
         "topic": LazyCommand(THIS, "topic", "Topics: to create, look at, change and delete."),
         "offsets": LazyCommand("strandline.cli.offsets", "offsets", "Show what the partitions of topics hold."),
         "group": LazyCommand(THIS, "group", "Consumer groups: who reads, how far, and from where on."),
+        "transaction": LazyCommand(THIS, "transaction", "Transactions: who has them open, and how to end one."),
         "config": LazyCommand(THIS, "config", "Settings of topics and brokers."),
         "cluster": LazyCommand(THIS, "cluster", "The brokers, and how they are."),
+        "leader": LazyCommand(THIS, "leader", "Who leads partitions."),
+        "reassign": LazyCommand(THIS, "reassign", "Replicas that move to other brokers."),
+        "explain": LazyCommand("strandline.cli.explain", "explain", "Say where a record is, and who may see it."),
         "log-dirs": LazyCommand(
             "strandline.cli.log_dirs", "log_dirs", "Show where replicas lie, and how large they are."
         ),
+        "pipeline": LazyCommand(THIS, "pipeline", "From topics through Spark to topics and tables."),
+        "dlq": LazyCommand(THIS, "dlq", "Dead letters: records that a pipeline could not use."),
         "bench": LazyCommand(THIS, "bench", "How fast it is, told as Kafka's own tools do."),
         "simulate": LazyCommand(
             "strandline.cli.simulate",
@@ -135,6 +190,11 @@ cli = LazyGroup(
             "Run a whole cluster in one thread, with faults; check every step.",
         ),
         "log": LazyCommand(THIS, "log", "Look at logs: Strandline's or Apache Kafka's."),
+        "check-history": LazyCommand(
+            "strandline.cli.check_history",
+            "check_history",
+            "Look for anomalies in what clients saw; exit 1 if one is bad.",
+        ),
     },
     help="Strandline: Apache Kafka's replicated log in Python.",
 )

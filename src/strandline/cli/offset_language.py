@@ -14,25 +14,17 @@ A time T is 1700000000000 (milliseconds), 1700000000 (seconds), 2026-11-15, 2026
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
 from enum import Enum, auto
 from typing import NamedTuple
 
-from strandline.cli.output import EPOCH
-from strandline.cli.times import UNIT_MS
+from strandline.client.moments import DURATION, INSTANT, BadMoment, parse_moment
+from strandline.model.lazy_dataclass import dataclass
 
 WORDS_FOR_START = ("start", "oldest", "beginning", "earliest")
 WORDS_FOR_END = ("end", "newest", "latest")
 STORED = "stored"
 NUMBER = re.compile(r"[0-9]{1,19}")
 RELATIVE = re.compile(r"[+-][0-9]{1,18}")
-MILLISECONDS = re.compile(r"[0-9]{13}")
-SECONDS = re.compile(r"[0-9]{9,10}")
-DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
-INSTANT = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}(:[0-9]{2}([.][0-9]+)?)?(Z|[+-][0-9]{2}:[0-9]{2})?")
-DURATION = re.compile(r"(?P<sign>[+-]?)(?P<parts>([0-9]{1,9}(ms|s|m|h|d|w))+)")
-DURATION_PART = re.compile(r"([0-9]+)(ms|s|m|h|d|w)")
 
 
 class BadOffset(ValueError):
@@ -132,22 +124,10 @@ def _cut_times(text: str) -> tuple[str, str | None]:
 
 def parse_time(text: str, base_ms: int) -> int:
     """Milliseconds; a length of time counts from `base_ms`."""
-    text = text.removeprefix("@")
-    if MILLISECONDS.fullmatch(text):
-        return int(text)
-    if SECONDS.fullmatch(text):
-        return int(text) * 1000
-    if match := DURATION.fullmatch(text):
-        length_ms = sum(int(number) * UNIT_MS[unit] for number, unit in DURATION_PART.findall(match["parts"]))
-        return base_ms - length_ms if match["sign"] == "-" else base_ms + length_ms
-    if DAY.fullmatch(text) or INSTANT.fullmatch(text):
-        try:
-            moment = datetime.fromisoformat(text)
-        except ValueError as error:
-            raise BadOffset(f"{text!r} is not a time: {error}") from None
-        moment = moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
-        return (moment - EPOCH) // timedelta(milliseconds=1)
-    raise BadOffset(f"{text!r} is not a time: write 1700000000000, 2026-11-15, 2026-11-15T04:12:42Z or -1h")
+    try:
+        return parse_moment(text, base_ms)
+    except BadMoment as error:
+        raise BadOffset(str(error)) from None
 
 
 def _checked(found: OffsetRange, text: str) -> OffsetRange:

@@ -10,10 +10,10 @@ import re
 from base64 import b64decode
 from binascii import Error as BadBase64
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 
 from strandline.cli.record_format import BadFormat, unescape
 from strandline.cli.record_json import BadRecordLine, RecordLine, parse_record
+from strandline.model.lazy_dataclass import dataclass
 from strandline.records.record import Headers
 
 TOKEN = re.compile(r"%(?P<letter>.)(\{(?P<modifier>[a-z0-9]*)\})?", re.DOTALL)

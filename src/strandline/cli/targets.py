@@ -5,7 +5,6 @@ from __future__ import annotations
 import fcntl
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass
 from enum import Enum, auto
 from struct import Struct
 
@@ -15,6 +14,7 @@ from strandline.log.clean_shutdown import CLEAN_SHUTDOWN_MARKER
 from strandline.log.filesystem import RealFileSystem
 from strandline.log.inspection import METADATA_SNAPSHOT_NAME
 from strandline.log.meta_properties import META_PROPERTIES
+from strandline.model.lazy_dataclass import dataclass
 from strandline.model.partitions import FUTURE_FOLDER, parse_partition_folder
 
 BOOTSTRAP_SNAPSHOT = "bootstrap.checkpoint"

@@ -9,9 +9,9 @@ from datetime import UTC, datetime, timedelta
 import click
 
 from strandline.cli.output import EPOCH
+from strandline.client.moments import UNIT_MS
 
 AGO = re.compile(r"@?-(?P<number>[0-9]{1,9})(?P<unit>ms|s|m|h|d|w)")
-UNIT_MS = {"ms": 1, "s": 1000, "m": 60_000, "h": 3_600_000, "d": 86_400_000, "w": 7 * 86_400_000}
 MILLISECONDS = re.compile(r"@?(?P<number>[0-9]{1,18})")
 
 

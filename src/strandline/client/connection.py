@@ -90,7 +90,7 @@ class Connection(asyncio.BufferedProtocol):
             ) from None
         except OSError as error:
             raise BrokerUnreachable(describe_no_connection(address, error)) from None
-        except ClientError:
+        except BaseException:  # also a caller who does not want it any more
             connection.close()
             raise
         return connection

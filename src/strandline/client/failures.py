@@ -5,11 +5,13 @@ ClientError            what a caller of this package has to expect, and nothing 
   BrokerUnreachable    a broker went away or stayed silent: another try may find it, or its successor
   BrokerRefused        a broker answered with an error code
     NoTopic            the most frequent one
+  NoSuchOffset         a partition begins later, or ends earlier, than where it was to be read
 """
 
 from __future__ import annotations
 
 from strandline.model.error_codes import ErrorCode
+from strandline.model.partitions import TopicPartition
 
 # What Kafka calls retriable, of what a client can meet: the state of the cluster will change, or our view of it is old.
 RETRIABLE = frozenset(
@@ -102,6 +104,17 @@ class NoTopic(BrokerRefused):
         said = f"it does not exist; `strandline topic list` shows what does, `strandline topic create {topic}` makes it"
         super().__init__(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"topic {topic}", said)
         self.topic = topic
+
+
+class NoSuchOffset(ClientError):
+    def __init__(self, partition: TopicPartition, offset: int, log_start: int, log_end: int) -> None:
+        held = f"it holds {log_start} to {log_end - 1}" if log_start < log_end else "it is empty"
+        after = "" if log_start < log_end else f", the next record gets {log_end}"
+        super().__init__(f"{partition} has no offset {offset}: {held}{after}")
+        self.partition = partition
+        self.offset = offset
+        self.log_start = log_start
+        self.log_end = log_end
 
 
 def explain(error_code: int, said: str | None = None) -> str:

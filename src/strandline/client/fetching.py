@@ -18,7 +18,7 @@ from collections.abc import Mapping
 from typing import Self
 
 from strandline.client.cluster import FETCHING, Cluster
-from strandline.client.failures import BrokerRefused, ClientError, may_pass
+from strandline.client.failures import BrokerRefused, ClientError, NoSuchOffset, may_pass
 from strandline.client.fetched import Aborted, FetchedPartition
 from strandline.client.offsets import EARLIEST, LATEST, READ_COMMITTED, READ_UNCOMMITTED, list_offsets
 from strandline.client.patience import Patience
@@ -209,8 +209,7 @@ class Fetcher:
         start, end = [
             (await list_offsets(self.cluster, {partition: at}))[partition].offset for at in (EARLIEST, LATEST)
         ]
-        held = f"it holds {start} to {end - 1}" if start < end else f"it is empty, the next record gets {end}"
-        return ClientError(f"{partition} has no offset {offset}: {held}")
+        return NoSuchOffset(partition, offset, start, end)
 
     def _move_on(self, fetched: list[FetchedPartition]) -> list[FetchedPartition]:
         brought_nothing = not any(each.size_bytes for each in fetched)

@@ -87,15 +87,25 @@ def _fetch_codes(response: OffsetFetchResponse) -> list[int]:
 
 
 async def commit_offsets(
-    cluster: Cluster, group_id: str, offsets: Mapping[TopicPartition, int], membership: Membership = NOBODY
+    cluster: Cluster,
+    group_id: str,
+    offsets: Mapping[TopicPartition, int],
+    membership: Membership = NOBODY,
+    metadata: Mapping[TopicPartition, str] | None = None,
 ) -> None:
+    """`metadata` is what a consumer wants to remember beside an offset; the broker keeps it and does not look at it."""
+    notes = metadata or {}
     if not offsets:
         return
     topics = [
         OffsetCommitRequestTopic(
             name,
             partitions=[
-                OffsetCommitRequestPartition(index, offsets[TopicPartition(name, index)], committed_metadata="")
+                OffsetCommitRequestPartition(
+                    index,
+                    offsets[TopicPartition(name, index)],
+                    committed_metadata=notes.get(TopicPartition(name, index), ""),
+                )
                 for index in indexes
             ],
         )

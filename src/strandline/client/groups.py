@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from strandline.client.cluster import Cluster
 from strandline.client.consumer_protocol import PROTOCOL_TYPE, decode_assignment
 from strandline.client.failures import BrokerRefused
 from strandline.model.error_codes import ErrorCode
 from strandline.model.failures import ProtocolError
+from strandline.model.lazy_dataclass import dataclass
 from strandline.model.partitions import TopicPartition
 from strandline.wire.messages import consumer_group_describe as modern
 from strandline.wire.messages.delete_groups import DeleteGroupsRequest, DeleteGroupsResponse

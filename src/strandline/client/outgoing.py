@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from strandline.client.failures import ClientError
 from strandline.model.partitions import TopicPartition
-from strandline.records.batch import HEAD_BYTES, NO_PRODUCER_EPOCH, NO_PRODUCER_ID, NO_SEQUENCE
+from strandline.records.batch import HEAD_BYTES, NO_PRODUCER_EPOCH, NO_PRODUCER_ID, NO_SEQUENCE, TRANSACTIONAL
 from strandline.records.builder import encode_record, seal_batch
 from strandline.records.compression import Codec
 from strandline.records.record import Headers
@@ -26,6 +26,7 @@ HEADER_OVERHEAD_BYTES = 10
 class ProducerIdentity(NamedTuple):
     producer_id: int = NO_PRODUCER_ID
     producer_epoch: int = NO_PRODUCER_EPOCH
+    transactional_id: str | None = None
 
     @property
     def is_idempotent(self) -> bool:
@@ -47,6 +48,7 @@ class OutgoingBatch:
         self.attempts = 0  # that failed
         self.is_full = False
         self.sealed: memoryview | None = None  # as it is sent, and sent again
+        self.transactional_id: str | None = None
         self.base_offset: asyncio.Future[int] = asyncio.get_running_loop().create_future()
         self._section = bytearray()
         self._base_timestamp = self._max_timestamp = timestamp_ms
@@ -71,12 +73,14 @@ class OutgoingBatch:
             base_timestamp=self._base_timestamp,
             max_timestamp=self._max_timestamp,
             record_count=self.record_count,
+            attributes=0 if identity.transactional_id is None else TRANSACTIONAL,
             codec=codec,
             producer_id=identity.producer_id,
             producer_epoch=identity.producer_epoch,
             base_sequence=base_sequence if identity.is_idempotent else NO_SEQUENCE,
         )
         self.sealed = memoryview(batch)
+        self.transactional_id = identity.transactional_id
         return self.sealed
 
     def delivered(self, base_offset: int) -> None:

@@ -21,6 +21,8 @@ from strandline.wire.primitives import NO_UUID
 from strandline.wire.produce import TOPIC_IDS_FROM
 
 NO_ACKS = 0
+# From version 12 on a partition joins its transaction by being written to, and each transaction has an epoch (KIP-890).
+PARTITIONS_ADDED_UNTIL = 11
 
 # The base offset, or why there is none.
 ProduceOutcome = int | ClientError
@@ -32,6 +34,8 @@ async def deliver(
     request = _request(cluster, batches)
     has_ids = all(topic.topic_id != NO_UUID for topic in request.topic_data)
     version_max = None if has_ids else TOPIC_IDS_FROM - 1
+    if request.transactional_id is not None:
+        version_max = PARTITIONS_ADDED_UNTIL
     try:
         connection = await cluster.broker(leader_id)
         if request.acks == NO_ACKS:
@@ -50,7 +54,9 @@ def _request(cluster: Cluster, batches: Sequence[OutgoingBatch]) -> ProduceReque
     topics = [
         TopicProduceData(name, cluster.view.topics[name].topic_id, partitions) for name, partitions in by_topic.items()
     ]
-    return ProduceRequest(None, cluster.settings.required_acks, cluster.settings.request_timeout_ms, topics)
+    return ProduceRequest(
+        batches[0].transactional_id, cluster.settings.required_acks, cluster.settings.request_timeout_ms, topics
+    )
 
 
 def _outcomes(

@@ -173,6 +173,7 @@ class Producer:
             return
         if self._wants_identity and not self._identity.is_idempotent:
             self._identity = await self._ask_identity()
+        await self._prepare([queue.partition for queue in due])
         by_leader: defaultdict[int, list[PartitionQueue]] = defaultdict(list)
         for queue in due:
             try:
@@ -182,6 +183,9 @@ class Producer:
                 self._settle(queue, error)
         for leader_id, queues in by_leader.items():
             self._send_to(leader_id, queues)
+
+    async def _prepare(self, partitions: list[TopicPartition]) -> None:
+        """What has to be done before anything is sent to them."""
 
     async def _leader_of(self, partition: TopicPartition) -> int:
         view = (await self._topic(partition.topic)).partitions.get(partition.partition)

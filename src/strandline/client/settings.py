@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from typing import NamedTuple, Self
 
+from strandline.model.lazy_dataclass import dataclass
 from strandline.model.settings import INT_MAX, MINUTE_MS, BadSetting, PropertySettings, property_name, setting
 
 ADDRESS = re.compile(
@@ -63,6 +64,7 @@ class ClientSettings(PropertySettings):
     max_request_size: int = setting(2**20, at_least=1, at_most=INT_MAX)
     buffer_memory: int = setting(32 * 2**20, at_least=1)
     delivery_timeout_ms: int = setting(2 * MINUTE_MS, at_least=1)
+    transaction_timeout_ms: int = setting(MINUTE_MS, at_least=1, at_most=INT_MAX)
 
     # Fetching
     fetch_min_bytes: int = setting(1, at_least=0, at_most=INT_MAX)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from strandline.client.cluster import Cluster
 from strandline.client.failures import BrokerRefused
+from strandline.model.lazy_dataclass import dataclass
 from strandline.wire.messages.create_partitions import (
     CreatePartitionsRequest,
     CreatePartitionsResponse,

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import NamedTuple
 
 from strandline.client.settings import Address
 from strandline.model.error_codes import ErrorCode
+from strandline.model.lazy_dataclass import dataclass
 from strandline.wire.messages.metadata import MetadataResponse, MetadataResponseTopic
 
 NO_LEADER = -1

@@ -8,8 +8,12 @@ from __future__ import annotations
 
 import socket
 from collections.abc import Sequence
+from contextlib import suppress
 
 HOST = "127.0.0.1"
+
+
+PORT_MAX = 65_535
 
 
 class PortInUse(Exception):
@@ -39,3 +43,15 @@ class ReservedPorts:
     def release(self) -> None:
         while self._sockets:
             self._sockets.pop().close()
+
+
+def free_ports_from(first: int, count: int) -> list[int]:
+    """The first that nobody listens on. Those given for the asking lie higher, and may be lost between two starts."""
+    found: list[int] = []
+    for port in range(first, PORT_MAX + 1):
+        if len(found) == count:
+            break
+        with suppress(PortInUse):
+            ReservedPorts([port]).release()
+            found.append(port)
+    return found

@@ -10,7 +10,8 @@ import glob
 import os
 import signal
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 
 POLL_S = 0.01
 STOP_TIMEOUT_S = 10.0
@@ -24,9 +25,9 @@ class ProcessFailed(Exception):
 
 
 class ServerProcess:
-    def __init__(self, name: str, directory: str, command: Sequence[str]) -> None:
-        """`command` begins with the path of a program."""
-        self.name = name
+    def __init__(self, name: str, directory: str, command: Sequence[str], *, title: str | None = None) -> None:
+        """`command` begins with the path of a program. Files have the name, sentences the title."""
+        self.title = title or name
         self.log_path = f"{directory}/{name}.log"
         self._pid_path = f"{directory}/{name}.pid"
         self._command = list(command)
@@ -41,36 +42,49 @@ class ServerProcess:
             return None
         return pid if _beginning_of(pid) == began else None
 
+    @property
+    def is_paused(self) -> bool:
+        pid = self.pid
+        return pid is not None and _is_paused(pid)
+
     def start(self) -> None:
         if self.pid is not None:
-            raise ProcessFailed(f"{self.name} runs already, as process {self.pid}.")
+            raise ProcessFailed(f"{self.title} runs already, as process {self.pid}.")
         log = (os.POSIX_SPAWN_OPEN, 1, self.log_path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
         nothing = (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0)
         try:
-            pid = os.posix_spawn(
-                self._command[0],
-                self._command,
-                os.environ,
-                file_actions=[nothing, log, (os.POSIX_SPAWN_DUP2, 1, 2)],
-                setsid=True,
-                setsigdef=[signal.SIGINT, signal.SIGPIPE],
-            )
+            with _uninterrupted():
+                pid = os.posix_spawn(
+                    self._command[0],
+                    self._command,
+                    os.environ,
+                    file_actions=[nothing, log, (os.POSIX_SPAWN_DUP2, 1, 2)],
+                    setsid=True,
+                    setsigmask=[],
+                    setsigdef=[signal.SIGINT, signal.SIGPIPE],
+                )
+                with open(self._pid_path, "w", encoding="ascii") as file:
+                    file.write(f"{pid} {_beginning_of(pid) or 0}")
         except OSError as error:
-            raise ProcessFailed(f"{self.name} cannot be started: {error}.") from None
-        with open(self._pid_path, "w", encoding="ascii") as file:
-            file.write(f"{pid} {_beginning_of(pid) or 0}")
+            raise ProcessFailed(f"{self.title} cannot be started: {error}.") from None
 
-    def stop(self, timeout_s: float = STOP_TIMEOUT_S) -> None:
-        """Asks, and kills what does not listen. A paused process cannot listen."""
+    def stop(self, timeout_s: float = STOP_TIMEOUT_S) -> bool:
+        """Asks, and kills what does not listen. Whether it did."""
+        self.ask_to_stop()
+        has_listened = self._is_gone_within(timeout_s)
+        if not has_listened:
+            self.kill()
+        return has_listened
+
+    def ask_to_stop(self) -> None:
+        """Returns at once. A paused process cannot listen."""
         self._send(signal.SIGTERM)
         self._send(signal.SIGCONT)
-        if not self._is_gone_within(timeout_s):
-            self.kill()
 
     def kill(self) -> None:
         self._send(signal.SIGKILL)
         if not self._is_gone_within(STOP_TIMEOUT_S):
-            raise ProcessFailed(f"{self.name}, process {self.pid}, cannot be killed.")
+            raise ProcessFailed(f"{self.title}, process {self.pid}, cannot be killed.")
 
     def pause(self) -> None:
         """Returns when none of its threads runs any more."""
@@ -86,11 +100,15 @@ class ServerProcess:
         """Raises `ProcessFailed` when it ends before that, or takes too long."""
         deadline = time.monotonic() + timeout_s
         while not is_ready():
-            if self.pid is None:
-                raise ProcessFailed(f"{self.name} has ended while it was waited for; {self._last_words()}")
-            if time.monotonic() > deadline:
-                raise ProcessFailed(f"{self.name} was not ready within {timeout_s:g} s; {self._last_words()}")
+            self.check_awaited(deadline, timeout_s)
             time.sleep(POLL_S)
+
+    def check_awaited(self, deadline: float, timeout_s: float) -> None:
+        """For those who wait for several. The deadline is one of `time.monotonic`."""
+        if self.pid is None:
+            raise ProcessFailed(f"{self.title} has ended while it was waited for; {self._last_words()}")
+        if time.monotonic() > deadline:
+            raise ProcessFailed(f"{self.title} was not ready within {timeout_s:g} s; {self._last_words()}")
 
     def _last_words(self) -> str:
         try:
@@ -103,7 +121,8 @@ class ServerProcess:
     def _send(self, number: signal.Signals) -> None:
         pid = self.pid
         if pid is not None:
-            os.kill(pid, number)
+            with suppress(ProcessLookupError):  # it has ended by itself
+                os.kill(pid, number)
 
     def _is_gone_within(self, timeout_s: float) -> bool:
         deadline = time.monotonic() + timeout_s
@@ -121,6 +140,16 @@ class ServerProcess:
                 os.waitpid(int(file.read().split()[0]), os.WNOHANG)
         except (FileNotFoundError, ValueError, IndexError, ChildProcessError):
             return  # It was not a child of ours.
+
+
+@contextmanager
+def _uninterrupted() -> Iterator[None]:
+    """Or a process could run that no file knows of."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _beginning_of(pid: int) -> int | None:

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from strandline.cluster.ports import ReservedPorts
 from strandline.cluster.process import ProcessFailed
-from strandline.cluster.zookeeper_installation import ZooKeeperInstallation
+from strandline.cluster.zookeeper_installation import NotInstalled, ZooKeeperInstallation
 from strandline.cluster.zookeeper_server import (
     READY_TIMEOUT_S,
     Member,
@@ -38,12 +38,15 @@ class ZooKeeperEnsemble:
         installation: ZooKeeperInstallation,
         *,
         client_ports: Sequence[int] = (0,),
+        member_ports: Sequence[int] = (),
         times: ZooKeeperTimes = QUICK,
     ) -> ZooKeeperEnsemble:
-        """As many servers as there are ports, 0 being any. Raises `PortInUse`. Nothing is started yet."""
-        others = [0] * len(client_ports) * (PORTS_EACH - 1)
-        reserved = ReservedPorts([*client_ports, *others])
+        """As many servers as there are ports, 0 being any. Raises `PortInUse`. Nothing is started yet.
+
+        `member_ports` are for what members say among themselves, two for each; any, unless given.
+        """
         count = len(client_ports)
+        reserved = ReservedPorts([*client_ports, *(member_ports or [0] * count * (PORTS_EACH - 1))])
         members = [
             Member(index + 1, *reserved.ports[index::count][:PORTS_EACH])  # client, quorum and election port
             for index in range(count)
@@ -53,8 +56,8 @@ class ZooKeeperEnsemble:
         return cls([_server(directory, member.server_id, installation) for member in members], reserved)
 
     @classmethod
-    def find(cls, directory: str, installation: ZooKeeperInstallation) -> ZooKeeperEnsemble:
-        """The one that was created there, running or not."""
+    def find(cls, directory: str, installation: ZooKeeperInstallation | NotInstalled) -> ZooKeeperEnsemble:
+        """The one that was created there, running or not. To start it takes an installation."""
         names = os.listdir(directory) if os.path.isdir(directory) else []
         ids = sorted(int(found[1]) for name in names if (found := SERVER_DIRECTORY.fullmatch(name)))
         if not ids:
@@ -89,6 +92,9 @@ class ZooKeeperEnsemble:
     def close(self) -> None:
         """Stop all and give the ports back."""
         self.stop()
+        self.release_ports()
+
+    def release_ports(self) -> None:
         if self._reserved is not None:
             self._reserved.release()
 
@@ -101,5 +107,5 @@ def _server_directory(directory: str, server_id: int) -> str:
     return f"{directory}/zookeeper-{server_id}"
 
 
-def _server(directory: str, server_id: int, installation: ZooKeeperInstallation) -> ZooKeeperServer:
+def _server(directory: str, server_id: int, installation: ZooKeeperInstallation | NotInstalled) -> ZooKeeperServer:
     return ZooKeeperServer(_server_directory(directory, server_id), installation)

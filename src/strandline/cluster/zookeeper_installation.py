@@ -9,8 +9,9 @@ from __future__ import annotations
 import glob
 import os
 import shutil
-from dataclasses import dataclass
 from importlib.util import find_spec
+
+from strandline.model.lazy_dataclass import dataclass
 
 MAIN_CLASS = "org.apache.zookeeper.server.quorum.QuorumPeerMain"
 # Without metrics-core and snappy-java the server does not start; without a binding slf4j-api says nothing.

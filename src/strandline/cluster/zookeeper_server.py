@@ -15,11 +15,12 @@ import re
 import socket
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
+from strandline.cluster.place import HERE, Place
 from strandline.cluster.ports import HOST
 from strandline.cluster.process import ServerProcess
-from strandline.cluster.zookeeper_installation import ZooKeeperInstallation
+from strandline.cluster.zookeeper_installation import NotInstalled, ZooKeeperInstallation
 
 CONFIGURATION = "zoo.cfg"
 HEAP_MB = 64
@@ -38,6 +39,7 @@ class Member:
     client_port: int
     quorum_port: int
     election_port: int
+    host: str = field(default=HOST, kw_only=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,41 +53,47 @@ class ZooKeeperTimes:
 
 
 class ZooKeeperServer:
-    def __init__(self, directory: str, installation: ZooKeeperInstallation) -> None:
-        """Of a directory that `write_configuration` has made."""
+    def __init__(self, directory: str, installation: ZooKeeperInstallation | NotInstalled, place: Place = HERE) -> None:
+        """Of a directory that `write_configuration` has made. A server that runs can be stopped without its program."""
         self.directory = directory
+        self.host = place.host
         configuration = f"{directory}/{CONFIGURATION}"
         with open(configuration, encoding="utf-8") as file:
             found = CLIENT_PORT.search(file.read())
         assert found is not None, "a configuration of ours"
         self.client_port = int(found[1])
-        self.process = ServerProcess("zookeeper", directory, installation.command(configuration, HEAP_MB))
+        self._missing = installation if isinstance(installation, NotInstalled) else None
+        command = [] if isinstance(installation, NotInstalled) else installation.command(configuration, HEAP_MB)
+        self.process = ServerProcess(
+            "zookeeper", directory, [*place.within, *command], title=os.path.basename(directory).replace("-", " ")
+        )
+        self._patience_s = FIRST_WORD_TIMEOUT_S
 
     @property
     def address(self) -> str:
-        return f"{HOST}:{self.client_port}"
+        return f"{self.host}:{self.client_port}"
 
     @property
     def is_running(self) -> bool:
         return self.process.pid is not None
 
     def start(self) -> None:
-        """Returns at once; see `wait_until_ready`."""
+        """Returns at once; see `wait_until_ready`. Raises `NotInstalled`."""
+        if self._missing is not None:
+            raise self._missing
+        self._patience_s = FIRST_WORD_TIMEOUT_S
         self.process.start()
 
     def wait_until_ready(self, timeout_s: float = READY_TIMEOUT_S) -> None:
+        self.process.wait_until(self.is_ready, timeout_s)
+
+    def is_ready(self) -> bool:
         """A connection made just as the server begins to listen may never be answered: ask again, more patiently."""
-        patience_s = FIRST_WORD_TIMEOUT_S
-
-        def is_ready() -> bool:
-            nonlocal patience_s
-            began_s = time.monotonic()
-            mode = self.mode(patience_s)
-            if time.monotonic() - began_s >= patience_s:
-                patience_s = min(2 * patience_s, WORD_TIMEOUT_S)
-            return mode is not None
-
-        self.process.wait_until(is_ready, timeout_s)
+        began_s = time.monotonic()
+        mode = self.mode(self._patience_s)
+        if time.monotonic() - began_s >= self._patience_s:
+            self._patience_s = min(2 * self._patience_s, WORD_TIMEOUT_S)
+        return mode is not None
 
     def stop(self) -> None:
         self.process.stop()
@@ -108,7 +116,7 @@ class ZooKeeperServer:
         """One of ZooKeeper's four-letter words; nothing where nobody answers. A server that starts may not hang up."""
         answer = b""
         try:
-            with socket.create_connection((HOST, self.client_port), timeout_s) as connection:
+            with socket.create_connection((self.host, self.client_port), timeout_s) as connection:
                 connection.sendall(word.encode())
                 while part := connection.recv(4096):
                     answer += part
@@ -126,7 +134,7 @@ def write_configuration(directory: str, me: Member, members: Sequence[Member], t
 
 
 def _configuration(directory: str, me: Member, members: Sequence[Member], times: ZooKeeperTimes) -> str:
-    ensemble = [f"server.{it.server_id}={HOST}:{it.quorum_port}:{it.election_port}" for it in members]
+    ensemble = [f"server.{it.server_id}={it.host}:{it.quorum_port}:{it.election_port}" for it in members]
     lines = [
         f"tickTime={times.tick_ms}",
         f"initLimit={times.init_ticks}",
@@ -134,7 +142,7 @@ def _configuration(directory: str, me: Member, members: Sequence[Member], times:
         f"maxSessionTimeout={times.session_timeout_ms_max}",
         f"dataDir={os.path.abspath(directory)}/data",
         f"clientPort={me.client_port}",
-        f"clientPortAddress={HOST}",
+        f"clientPortAddress={me.host}",
         "maxClientCnxns=1000",
         "admin.enableServer=false",
         "4lw.commands.whitelist=srvr,ruok,mntr,cons",

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from strandline.controller.changes import DropNotifications, NotificationKind
-from strandline.controller.cluster import Partition
+from strandline.controller.cluster import Cluster, Partition
 from strandline.controller.deletion import replica_lost, replica_returned
 from strandline.controller.draft import Draft
 from strandline.controller.events import BrokersSeen, LeaderAndIsrAnswered, LogDirFailuresSeen
@@ -153,10 +153,19 @@ def controlled_shutdown(draft: Draft, request: ControlledShutdownRequest) -> Non
         for partition in cluster.partitions_on(broker_id)
         if len(partition.assignment.replicas) > 1 and not cluster.topics[partition.name.topic].shall_go
     ]
-    waiter = ShutdownWaiter(request.request, broker_id, (partition.name for partition in concerned))
+    movable = (partition.name for partition in concerned if has_another(cluster, partition, broker_id))
+    waiter = ShutdownWaiter(request.request, broker_id, (partition.name for partition in concerned), movable)
     for partition in concerned:
         if broker_id not in partition.isr:
             draft.outbox.stop(partition, broker_id, delete=False)
+        elif not any(one in partition.isr and one not in cluster.shutting_down for one in cluster.brokers):
+            partition.must_read = True  # others may be in sync by now, of which we have had no notice yet
         partition.waiters.append(waiter)
         draft.touch(partition)
     draft.wait(waiter)
+
+
+def has_another(cluster: Cluster, partition: Partition, broker_id: int) -> bool:
+    """Whether one of the others may lead it, now or when it has caught up: only for that is it worth waiting."""
+    others = [one for one in partition.assignment.replicas if one != broker_id and one not in cluster.shutting_down]
+    return any(cluster.is_there(one, partition.name) for one in others)

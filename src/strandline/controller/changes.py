@@ -9,11 +9,12 @@ not mind what is gone already, so it can be done again from any point.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import Enum
 
 from strandline.controller.journal import JournalEntry, LeadershipChanged
 from strandline.controller.values import Leadership, TopicAssignment, ids_text
+from strandline.model.lazy_dataclass import dataclass
 from strandline.model.partitions import TopicPartition
 
 

@@ -8,7 +8,7 @@ through all.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Generic, TypeVar
 from uuid import UUID
 
@@ -34,6 +34,7 @@ from strandline.controller.values import (
     TopicAssignment,
 )
 from strandline.controller.waiting import TopicWaiter, Waiter
+from strandline.model.lazy_dataclass import dataclass
 from strandline.model.partitions import TopicPartition
 
 ChangeT = TypeVar("ChangeT", covariant=True)

@@ -16,7 +16,6 @@ controller.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import Enum
 from uuid import UUID
 
@@ -24,6 +23,7 @@ from strandline.controller.changes import Change
 from strandline.controller.journal import JournalEntry
 from strandline.controller.replies import Reply
 from strandline.controller.values import Leadership, LiveBroker, ReplicaAssignment, ids_text
+from strandline.model.lazy_dataclass import dataclass
 from strandline.model.partitions import TopicPartition
 
 

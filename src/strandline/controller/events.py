@@ -7,13 +7,14 @@ named `…Seen` and `…Read` are the contents of znodes, and may come again wit
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import Enum
 
 from strandline.controller.effects import TimerKind
 from strandline.controller.requests import Request
 from strandline.controller.values import Leadership, LiveBroker, TopicAssignment
 from strandline.model.failures import ErrorCode
+from strandline.model.lazy_dataclass import dataclass
 from strandline.model.partitions import TopicPartition
 
 

@@ -4,10 +4,10 @@ told when it is committed.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import Enum
 
 from strandline.controller.values import NO_LEADER, Leadership, ReplicaAssignment, ids_text
+from strandline.model.lazy_dataclass import dataclass
 from strandline.model.partitions import TopicPartition
 
 

@@ -31,12 +31,19 @@ def elect_leaders(draft: Draft, request: ElectLeadersRequest) -> None:
     waiter = ElectionWaiter(request.request, request.kind, known, preferred)
     for partition in wanted:
         if request.kind is ElectionKind.PREFERRED:
-            partition.election = "asked to elect the preferred leader"
+            want_preferred_leader(partition, "asked to elect the preferred leader")
         else:
             partition.allows_unclean = True
         partition.waiters.append(waiter)
         draft.touch(partition)
     draft.wait(waiter)
+
+
+def want_preferred_leader(partition: Partition, cause: str) -> None:
+    """It may be in sync by now: leaders give notice of that some seconds later, so the store is asked first."""
+    partition.election = cause
+    if partition.assignment.preferred not in partition.isr:
+        partition.must_read = True
 
 
 def refusals(cluster: Cluster, request: ElectLeadersRequest) -> dict[TopicPartition, PartitionResult | None]:
@@ -69,7 +76,7 @@ def election_request_seen(draft: Draft, event: ElectionRequestSeen) -> None:
     partitions = [partition for partition in found if partition is not None]
     waiter = ElectionRequestWaiter(partition.name for partition in partitions)
     for partition in partitions:
-        partition.election = "the store asks to elect the preferred leader"
+        want_preferred_leader(partition, "the store asks to elect the preferred leader")
         partition.waiters.append(waiter)
         draft.touch(partition)
     draft.wait(waiter)
@@ -109,7 +116,7 @@ def rebalance(draft: Draft) -> None:
             f" {imbalance.preferred_count} it should, {imbalance.percentage:.0f}% imbalance above {limit}%"
         )
         for partition in imbalance.drifted:
-            partition.election = cause
+            want_preferred_leader(partition, cause)
             draft.touch(partition)
     draft.set_timer(SetTimer(TimerKind.REBALANCE, draft.now_ms + settings.leader_imbalance_check_interval_ms))
 

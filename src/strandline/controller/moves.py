@@ -37,7 +37,7 @@ def alter_reassignments(draft: Draft, request: AlterReassignmentsRequest) -> Non
     topics: dict[str, Topic] = {}
     for name, target in request.targets.items():
         try:
-            topic = want_move(draft, name, target)
+            topic = want_move(draft, name, target, may_change_factor=request.may_change_factor)
         except Refused as refusal:
             known[name] = PartitionResult(name, refusal.error_code, refusal.reason)
             continue
@@ -51,7 +51,9 @@ def alter_reassignments(draft: Draft, request: AlterReassignmentsRequest) -> Non
     draft.wait(waiter)
 
 
-def want_move(draft: Draft, name: TopicPartition, target: tuple[int, ...] | None) -> Topic | None:
+def want_move(
+    draft: Draft, name: TopicPartition, target: tuple[int, ...] | None, *, may_change_factor: bool = True
+) -> Topic | None:
     """The topic whose assignment is to be written, or None where it is as wanted already."""
     topic = draft.cluster.topics.get(name.topic)
     partition = None if topic is None or topic.shall_go else topic.partitions.get(name.partition)
@@ -63,6 +65,9 @@ def want_move(draft: Draft, name: TopicPartition, target: tuple[int, ...] | None
     assignment = planned.moved_to(planned.origin if target is None else target)
     if target is not None:
         check_target(draft.cluster, target, assignment)
+        if not may_change_factor and len(target) != len(planned.origin):
+            why = f"{ids_text(target)} is not as many replicas as {ids_text(planned.origin)}"
+            raise Refused(ErrorCode.INVALID_REPLICATION_FACTOR, why)
     if assignment == planned:
         return None
     check_leaves_one_in_sync(partition, assignment)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import NamedTuple
 
 from strandline.controller.values import ids_text
 from strandline.model.failures import ErrorCode
+from strandline.model.lazy_dataclass import dataclass
 from strandline.model.partitions import TopicPartition
 
 

@@ -6,11 +6,12 @@ What is wanted by chance comes from outside: ids of topics, and where placement 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import Enum
 from uuid import UUID
 
 from strandline.controller.values import ids_text
+from strandline.model.lazy_dataclass import dataclass
 from strandline.model.partitions import TopicPartition
 
 
@@ -64,6 +65,7 @@ class AlterReassignmentsRequest:
 
     request: int
     targets: Mapping[TopicPartition, tuple[int, ...] | None]
+    may_change_factor: bool = True  # how many replicas there are (KIP-860)
 
     def __str__(self) -> str:
         moves = (f"{name} {'cancel' if to is None else f'to {ids_text(to)}'}" for name, to in self.targets.items())

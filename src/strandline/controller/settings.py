@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from strandline.model.lazy_dataclass import dataclass
 from strandline.model.settings import INT_MAX, PropertySettings, setting
 
 # A controller that has just come waits this long before it first looks at the balance of leaders.

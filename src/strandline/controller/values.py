@@ -10,8 +10,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from uuid import UUID
+
+from strandline.model.lazy_dataclass import dataclass
 
 NO_LEADER = -1
 LEADER_DURING_DELETE = -2

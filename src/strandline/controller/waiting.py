@@ -146,17 +146,21 @@ class ElectionRequestWaiter(Waiter):
 
 
 class ShutdownWaiter(Waiter):
-    __slots__ = ("_broker_id", "_remaining", "_request")
+    __slots__ = ("_broker_id", "_movable", "_remaining", "_request")
 
-    def __init__(self, request: int, broker_id: int, names: Iterable[TopicPartition]) -> None:
+    def __init__(
+        self, request: int, broker_id: int, names: Iterable[TopicPartition], movable: Iterable[TopicPartition]
+    ) -> None:
+        """Nobody need wait for what nobody could take, so that a whole cluster can stop at once."""
         super().__init__(names)
+        self._movable = frozenset(movable)
         self._request = request
         self._broker_id = broker_id
         self._remaining: list[TopicPartition] = []
 
     def settled(self, name: TopicPartition, leader: int, isr: tuple[int, ...]) -> None:
         del isr
-        if leader == self._broker_id:
+        if leader == self._broker_id and name in self._movable:
             self._remaining.append(name)
 
     def outcome(self) -> Reply:

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from strandline.groups.classic_member import ClassicMember
 from strandline.groups.commands import NO_GENERATION, JoinProtocol
@@ -18,6 +17,7 @@ from strandline.groups.consumer_protocol import CONSUMER_PROTOCOL_TYPE, subscrib
 from strandline.groups.records import NONE_MS, GroupMetadataKey, GroupMetadataValue, GroupRecord
 from strandline.groups.states import ClassicState, check_transition
 from strandline.model.failures import ErrorCode, Refused, check
+from strandline.model.lazy_dataclass import dataclass
 
 REBALANCING = (ClassicState.PREPARING_REBALANCE, ClassicState.COMPLETING_REBALANCE)
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from strandline.groups.commands import JoinGroup, JoinProtocol
 from strandline.groups.decisions import Ticket
 from strandline.groups.records import MemberMetadata
 from strandline.groups.replies import DescribedMember, JoinedMember
+from strandline.model.lazy_dataclass import dataclass
 
 
 @dataclass(slots=True, kw_only=True)

@@ -6,7 +6,6 @@ command (`unique_id`), because nothing here draws random numbers.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from uuid import UUID
 
 from strandline.groups.replies import (
@@ -29,6 +28,7 @@ from strandline.groups.replies import (
     SyncGroupReply,
 )
 from strandline.model.failures import ErrorCode, Refused
+from strandline.model.lazy_dataclass import dataclass
 from strandline.model.partitions import TopicPartition
 from strandline.model.text import OneLine
 

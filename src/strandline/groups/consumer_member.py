@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from strandline.groups.assignment import NOTHING, Assignment, from_stored, to_stored
 from strandline.groups.commands import LEAVE_EPOCH, ConsumerGroupHeartbeat
@@ -12,6 +12,7 @@ from strandline.groups.records import (
     ConsumerGroupMemberMetadataValue,
 )
 from strandline.groups.states import MemberState
+from strandline.model.lazy_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -16,7 +16,6 @@ releases it.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from enum import Enum
 from typing import NamedTuple, NewType
 
@@ -24,6 +23,7 @@ from strandline.groups.records import GroupRecord
 from strandline.groups.replies import JoinGroupReply, Reply, SyncGroupReply
 from strandline.model import coordinators
 from strandline.model.failures import ErrorCode
+from strandline.model.lazy_dataclass import dataclass
 from strandline.model.text import OneLine
 
 Ticket = NewType("Ticket", int)

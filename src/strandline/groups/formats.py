@@ -18,13 +18,13 @@ flexible. Kinds above 8 (share groups and what may come) are skipped on loading,
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from struct import Struct
 
 from strandline.groups import records
 from strandline.groups.offset_bytes import decode_offset, encode_offset
 from strandline.groups.records import GroupRecord, Key, OffsetCommitValue, Value
 from strandline.model.failures import CorruptData
+from strandline.model.lazy_dataclass import dataclass
 from strandline.records.layouts import (
     INT16,
     Array,

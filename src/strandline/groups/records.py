@@ -6,10 +6,10 @@ These classes carry Kafka's names; `formats` writes them as bytes. Nothing but `
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import NamedTuple
 from uuid import UUID
 
+from strandline.model.lazy_dataclass import dataclass
 from strandline.model.text import OneLine, text_of
 
 NONE_MS = -1

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from uuid import UUID
 
 from strandline.model.failures import ErrorCode
+from strandline.model.lazy_dataclass import dataclass
 from strandline.model.text import OneLine
 
 NO_OFFSET = -1

@@ -5,8 +5,7 @@ The fields are the broker's properties with underscores for dots; only the reten
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from strandline.model.lazy_dataclass import dataclass
 from strandline.model.settings import DAY_MS, INT_MAX, MINUTE_MS, BadSetting, PropertySettings, setting
 
 # A new member cannot be told dead by its session, for it has none before its first JoinGroup is answered.

@@ -8,7 +8,6 @@ arrival time. Answers are Kafka's error codes (reliability §7.2).
 from __future__ import annotations
 
 from array import array
-from typing import Any
 
 from strandline.model.failures import CorruptData, ErrorCode, Refused
 from strandline.model.settings import LONG_MAX, LogSettings
@@ -31,16 +30,13 @@ from strandline.records.batch import (
 from strandline.records.builder import seal_batch
 from strandline.records.compression import Codec, codec_named
 from strandline.records.crc import crc32c
+from strandline.records.placing import Limits
 from strandline.records.record import records_section
 from strandline.records.varint import LONG_MIN
 from strandline.records.walk import COLUMNS, KEY_LENGTH, OFFSET_DELTA, TIMESTAMP_DELTA, walk_records
 
 CLIENT_ATTRIBUTES = CODEC_MASK | LOG_APPEND_TIME | TRANSACTIONAL
-PLAIN_ATTRIBUTES_MAX = int(Codec.ZSTD)  # a codec and nothing else
 COORDINATOR_ATTRIBUTES = CLIENT_ATTRIBUTES | CONTROL
-
-
-read_fields = HEAD.unpack_from
 
 
 class Admission:
@@ -56,28 +52,18 @@ class Admission:
         self._before_max_ms = LONG_MAX if stamps else settings.message_timestamp_before_max_ms
         self._touches_records = settings.compacts or settings.compression_type != "producer" or stamps
 
-    def plain_fields(self, batch: Buffer, now_ms: int) -> tuple[Any, ...] | None:
-        """The thirteen fields of the head where no rule has anything to say about the batch, as with nearly all.
+    def plain_limits(self, now_ms: int, room: tuple[int, int, int], pending_bytes: int) -> Limits | None:
+        """Within which no rule has anything to say about a batch, where that can be told from its head.
 
-        None where one may have: `admit` finds out which. Locals and one condition: the hottest lines of a broker.
+        `room` is the segment's, of which `pending_bytes` are taken.
         """
-        size = len(batch)
-        if size < HEAD_BYTES or self._touches_records:
+        if self._touches_records:
             return None
-        fields = read_fields(batch)
-        _, length, _, magic, crc, attributes, delta, first_ms, last_ms, producer_id, _, sequence, count = fields
-        if (
-            magic == MAGIC_V2
-            and length + LENGTH_END == size <= self._size_bytes_max
-            and 0 <= attributes <= PLAIN_ATTRIBUTES_MAX
-            and count == delta + 1 > 0
-            and (producer_id < 0 or sequence >= 0)
-            and last_ms <= now_ms + self._after_max_ms
-            and first_ms >= now_ms - self._before_max_ms
-            and crc32c(memoryview(batch)[ATTRIBUTES_POSITION:]) == crc
-        ):
-            return fields
-        return None
+        bytes_left, last_offset_max, latest_ms = room
+        if latest_ms > now_ms + self._after_max_ms:
+            latest_ms = now_ms + self._after_max_ms
+        earliest_ms = now_ms - self._before_max_ms
+        return self._size_bytes_max, bytes_left - pending_bytes, last_offset_max, earliest_ms, latest_ms
 
     def admit(self, batch: Buffer, now_ms: int, from_client: bool) -> tuple[Buffer, BatchHead]:
         """The batch to write, which may be another one than was given, and its head. `Refused` says why not."""

@@ -15,11 +15,11 @@ a dirty segment began longer ago than `max.compaction.lag.ms` (KIP-354).
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable
-from dataclasses import dataclass
 from typing import TypeVar
 
 from strandline.log.moments import moment
 from strandline.log.segment_view import LogView, SegmentView
+from strandline.model.lazy_dataclass import dataclass
 
 Name = TypeVar("Name", bound=Hashable)
 

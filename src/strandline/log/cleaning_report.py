@@ -8,7 +8,7 @@ log twice; without it only heads are read, for the delete horizons that compacti
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import Any
 
 from strandline.log.cleanable import Cleanability, cleanability_of, why_uncleanable
@@ -17,6 +17,7 @@ from strandline.log.moments import moment
 from strandline.log.retention import DEFAULT_POLICIES, RetentionPolicy, SegmentVerdict, plan_for
 from strandline.log.segment_view import LogView, SegmentView
 from strandline.model.failures import CorruptData
+from strandline.model.lazy_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

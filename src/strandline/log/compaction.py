@@ -20,7 +20,7 @@ rounded down to the start of a segment; the active segment is never cleaned, and
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from strandline.log import names
 from strandline.log.aborted_index import AbortedTransaction
@@ -36,6 +36,7 @@ from strandline.log.replacement import replace_segments
 from strandline.log.scan import SMALLEST_BATCH_BYTES, read_batches
 from strandline.log.segment import Segment
 from strandline.model.failures import CorruptData
+from strandline.model.lazy_dataclass import dataclass
 from strandline.model.settings import CleanerSettings, LogSettings
 
 

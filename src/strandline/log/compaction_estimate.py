@@ -9,13 +9,13 @@ The keys of the dirty part are held in memory, each as 16 bytes: a tool can affo
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from hashlib import blake2b
 
 from strandline.log import names
 from strandline.log.aborted_index import AbortedIndex
 from strandline.log.cleanable import Cleanability
 from strandline.log.segment_view import LogView, SegmentView
+from strandline.model.lazy_dataclass import dataclass
 from strandline.records.batch import BatchHead
 from strandline.records.heads import head_of
 from strandline.records.record import read_records

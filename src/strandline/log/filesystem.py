@@ -213,9 +213,12 @@ class RealFileSystem:
         flags |= os.O_CLOEXEC | os.O_NONBLOCK | (os.O_CREAT if create else 0)
         descriptor = os.open(path, flags, 0o644)
         try:
-            return RealFile(path, descriptor)
+            return self._file(path, descriptor)
         except OSError as error:
             raise OSError(error.errno, "it is a pipe or a device, not a file", path) from None
+
+    def _file(self, path: str, descriptor: int) -> RealFile:
+        return RealFile(path, descriptor)
 
     def exists(self, path: str) -> bool:
         return os.path.exists(path)

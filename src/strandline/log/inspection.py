@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from strandline.log import names
 from strandline.log.aborted_index import AbortedIndex
@@ -19,6 +19,7 @@ from strandline.log.offset_index import OffsetIndex
 from strandline.log.scan import scan_heads
 from strandline.log.time_index import TimeIndex
 from strandline.model.failures import CorruptData
+from strandline.model.lazy_dataclass import dataclass
 from strandline.records.batch import (
     BASE_OFFSET,
     LENGTH_END,
@@ -194,12 +195,12 @@ def what_is_left(file: File, position: int, end: int, offsets: range) -> str | N
     """
     if position >= end or not is_cut_short(file, position):
         return None
-    if _begins_batch(file.read(position, MAGIC_POSITION + 1), offsets):
+    if begins_batch(file.read(position, MAGIC_POSITION + 1), offsets):
         return f"the last {end - position} bytes are a batch cut short"
     return f"no batch at position {position}: the last {end - position} bytes are none"
 
 
-def _begins_batch(start: bytes, offsets: range) -> bool:
+def begins_batch(start: bytes, offsets: range) -> bool:
     """As far as the bytes go."""
     least, greatest = (BASE_OFFSET.unpack(start[:8].ljust(8, rest))[0] for rest in (b"\x00", b"\xff"))
     if greatest < offsets.start or least >= offsets.stop:

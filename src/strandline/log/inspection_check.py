@@ -10,7 +10,6 @@ Leftovers of unfinished work are told only where nobody is at work, since a runn
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 
 from strandline.log import checkpoints, names
 from strandline.log.clean_shutdown import CLEAN_SHUTDOWN_MARKER
@@ -23,6 +22,7 @@ from strandline.log.meta_properties import META_PROPERTIES, decode_meta_properti
 from strandline.log.partition_metadata import decode_partition_metadata
 from strandline.log.producer_snapshots import decode_snapshot
 from strandline.model.failures import CorruptData
+from strandline.model.lazy_dataclass import dataclass
 from strandline.model.partitions import parse_partition_folder
 
 FAULTS_TOLD_MAX = 50  # of one file: an index full of garbage is one fault to a reader

@@ -7,8 +7,9 @@ listed is none: a running broker removes old files all the time.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import NamedTuple
+
+from strandline.model.lazy_dataclass import dataclass
 
 
 class Fault(NamedTuple):

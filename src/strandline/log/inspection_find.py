@@ -12,7 +12,7 @@ lies behind it may be what was asked for, or may have been lost.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import NamedTuple
 
 from strandline.log import names
@@ -20,6 +20,7 @@ from strandline.log.filesystem import File
 from strandline.log.inspection import SegmentFiles, what_is_left
 from strandline.log.scan import scan_heads
 from strandline.model.failures import CorruptData
+from strandline.model.lazy_dataclass import dataclass
 from strandline.records.batch import BatchHead
 from strandline.records.record import Record, read_records
 

@@ -14,13 +14,13 @@ snapshots, the epoch checkpoint) are made anew without loss and do not matter he
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from strandline.log import checkpoints, names
 from strandline.log.inspection import SegmentFiles, list_segments
 from strandline.log.inspection_check import FolderCheck
 from strandline.log.inspection_fault import Fault, readable
 from strandline.log.inspection_segment import SegmentCheck
+from strandline.model.lazy_dataclass import dataclass
 
 
 @dataclass(slots=True)

@@ -18,7 +18,7 @@ from strandline.log.filesystem import Buffer
 from strandline.log.flush import FlushWork
 from strandline.log.log_slice import LogSlice
 from strandline.log.log_writer import LogWriter
-from strandline.log.lookup import TimestampOffset
+from strandline.log.lookup import FoundBatch, TimestampOffset
 from strandline.log.producer_state import CompletedTransaction
 from strandline.log.segment import Segment
 from strandline.model.failures import CorruptData, ErrorCode, Refused, check
@@ -263,6 +263,14 @@ class Log(LogWriter):
         except OSError as error:
             raise self.failed_to_read(error) from error
 
+    def find_batch(self, offset: int) -> FoundBatch | None:
+        """Where the record with this offset lies, if it is here."""
+        self.check_usable()
+        if not self.log_start_offset <= offset < self.log_end_offset:
+            return None
+        with self._read_fence:
+            return lookup.find_batch(self.segments, offset)
+
     def find_by_timestamp(self, timestamp: int) -> TimestampOffset | None:
         """The first record at or after `timestamp`, found exactly, also inside compressed batches (SPEC L5)."""
         self.check_usable()
@@ -280,6 +288,12 @@ class Log(LogWriter):
             return lookup.aborted_transactions(
                 self.segments, fetch_offset, upper_bound_offset, self._require_aborted_index
             )
+
+    def aborted_transactions_in(self, offset: int, found: LogSlice, max_offset: int) -> list[AbortedTransaction]:
+        """Those that a reader of committed records must leave out of a slice that was read from `offset` on: not all up
+        to `max_offset`, of which there may be very many."""
+        bound = lookup.upper_bound_of(self.segments, offset, found, self.log_end_offset)
+        return self.aborted_transactions(offset, min(bound, max_offset))
 
     def _require_aborted_index(self, segment: Segment) -> None:
         replay.require_aborted(segment, self.segments, self.snapshots, self.log_start_offset)

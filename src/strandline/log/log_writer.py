@@ -15,11 +15,9 @@ from strandline.log.log_state import LogState
 from strandline.log.producer_state import CompletedTransaction
 from strandline.log.segment import Segment
 from strandline.model.failures import CorruptData, ErrorCode, Refused, check
-from strandline.records.batch import (
-    NO_TIMESTAMP,
-    set_place,
-)
+from strandline.records.batch import NO_TIMESTAMP, set_place
 from strandline.records.control import EndTransactionMarker, read_marker
+from strandline.records.placing import Identity, Note, place_batches
 
 
 class Appended(NamedTuple):
@@ -48,11 +46,11 @@ class LogWriter(LogState):
             self.check_usable()
         outcomes: list[Appended | Refused] = []
         try:
-            for batch in batches:
-                try:
-                    outcomes.append(self._append_one(batch, leader_epoch, now_ms, from_client))
-                except Refused as refused:
-                    outcomes.append(refused)
+            self._append_plain(batches, leader_epoch, now_ms, outcomes)
+            while len(outcomes) < len(batches):
+                batch = batches[len(outcomes)]
+                outcomes.append(self._append_particular(batch, leader_epoch, now_ms, from_client))
+                self._append_plain(batches, leader_epoch, now_ms, outcomes)
             self._write_pending()
             if self.log_end_offset - self.recovery_point >= self.settings.flush_messages:
                 self.flush_wanted(self.log_end_offset)
@@ -65,29 +63,47 @@ class LogWriter(LogState):
             raise
         return outcomes
 
-    def _append_one(self, batch: Buffer, leader_epoch: int, now_ms: int, from_client: bool) -> Appended:
-        """The short way, for a batch with nothing particular about it, or the long one."""
-        fields = self._admission.plain_fields(batch, now_ms)
-        pending, active = self._pending, self.segments.active
-        if fields is None or leader_epoch != self._saved_epoch or active.size_bytes == 0:
-            return self._append_particular(batch, leader_epoch, now_ms, from_client)
-        _, length, _, _, _, _, delta, _, max_timestamp, producer_id, producer_epoch, sequence, _ = fields
-        base_offset, size = self.log_end_offset, len(batch)
-        last_offset = base_offset + delta
-        if active.should_roll(pending.size_bytes + size, last_offset, max_timestamp, now_ms):
-            return self._append_particular(batch, leader_epoch, now_ms, from_client)
-        set_place(batch, 0, base_offset, length, leader_epoch)
-        if producer_id >= 0 and not self.producers.accept_next(
-            producer_id, producer_epoch, sequence, base_offset, last_offset, max_timestamp
-        ):
-            return self._append_particular(batch, leader_epoch, now_ms, from_client)
-        pending.buffers.append(batch)
-        pending.notes.append((size, last_offset, max_timestamp))
-        pending.size_bytes += size
-        self.log_end_offset = self.producers.map_end_offset = last_offset + 1
-        return new_tuple(Appended, (base_offset, last_offset, NO_TIMESTAMP, False))
+    def _append_plain(
+        self, batches: Sequence[Buffer], leader_epoch: int, now_ms: int, outcomes: list[Appended | Refused]
+    ) -> None:
+        """The short way, for those without an outcome, up to the first that has anything particular about it."""
+        active, pending = self.segments.active, self._pending
+        if leader_epoch != self._saved_epoch or active.size_bytes == 0:
+            return  # it opens an epoch, or a segment
+        limits = self._admission.plain_limits(now_ms, active.room(now_ms), pending.size_bytes)
+        if limits is None:
+            return
+        start, base_offset = len(outcomes), self.log_end_offset
+        notes, identities = place_batches(batches, start, base_offset, leader_epoch, limits)
+        if identities:
+            del notes[self._accept(notes, identities, base_offset) :]
+        for note in notes:
+            size, last_offset, _ = note
+            pending.size_bytes += size
+            outcomes.append(new_tuple(Appended, (base_offset, last_offset, NO_TIMESTAMP, False)))
+            base_offset = last_offset + 1
+        pending.buffers += batches[start : start + len(notes)]
+        pending.notes += notes
+        self.log_end_offset = self.producers.map_end_offset = base_offset
 
-    def _append_particular(self, batch: Buffer, leader_epoch: int, now_ms: int, from_client: bool) -> Appended:
+    def _accept(self, notes: list[Note], identities: list[Identity | None], base_offset: int) -> int:
+        """How many of them are what should come next from their producers."""
+        accept_next = self.producers.accept_next
+        for count, ((_, last_offset, max_timestamp), identity) in enumerate(zip(notes, identities, strict=True)):
+            if identity is not None and not accept_next(*identity, base_offset, last_offset, max_timestamp):
+                return count
+            base_offset = last_offset + 1
+        return len(notes)
+
+    def _append_particular(
+        self, batch: Buffer, leader_epoch: int, now_ms: int, from_client: bool
+    ) -> Appended | Refused:
+        try:
+            return self._admit(batch, leader_epoch, now_ms, from_client)
+        except Refused as refused:
+            return refused
+
+    def _admit(self, batch: Buffer, leader_epoch: int, now_ms: int, from_client: bool) -> Appended:
         batch, head = self._admission.admit(batch, now_ms, from_client)
         marker = _marker_in(batch) if head.is_control and head.producer_id >= 0 else None
         base_offset = self.log_end_offset

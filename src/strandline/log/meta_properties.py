@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import field
 from uuid import UUID
 
 from strandline.log.java_properties import format_properties, parse_properties
 from strandline.model.failures import CorruptData
 from strandline.model.ids import decode_id, encode_id
+from strandline.model.lazy_dataclass import dataclass
 
 META_PROPERTIES = "meta.properties"
 NODE_ID_KEYS = {0: "broker.id", 1: "node.id"}

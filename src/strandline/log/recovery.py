@@ -16,10 +16,11 @@ gaps by nature.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import partial
 
 from strandline.log import checkpoints, names, replay
+from strandline.log.earlier_batches import remember_earlier_batches
 from strandline.log.filesystem import FileSystem, replace
 from strandline.log.leader_epochs import LeaderEpochs
 from strandline.log.leftovers import resolve_leftovers
@@ -31,6 +32,7 @@ from strandline.log.segment_recovery import SegmentRecovery
 from strandline.log.segments import Segments
 from strandline.log.splitting import split_overflowed
 from strandline.model.failures import CorruptData
+from strandline.model.lazy_dataclass import dataclass
 from strandline.model.partitions import TopicPartition
 from strandline.model.settings import DAY_MS, LogSettings
 from strandline.records.batch import MAGIC_V2, BatchHead
@@ -175,6 +177,7 @@ class _Opening:
         start = unflushed[0].base_offset
         self.snapshots.remove_above(start)
         self._rebuild_producers(start)
+        remember_earlier_batches(self.segments, self.producers, start)
         expected, has_gaps = start, self.settings.compacts
         for index, segment in enumerate(unflushed):
             # A segment spans 31 bits of offsets: what begins further on was not behind records that are lost.

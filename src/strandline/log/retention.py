@@ -18,13 +18,13 @@ do we; the plan says so.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
 from strandline.log.log import Log
 from strandline.log.moments import moment
 from strandline.log.segment import Segment
 from strandline.log.segment_view import LogView, SegmentView, views_of
+from strandline.model.lazy_dataclass import dataclass
 
 
 class Verdict(NamedTuple):

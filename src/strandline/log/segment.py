@@ -24,7 +24,7 @@ from strandline.log.renaming import rename_segment
 from strandline.log.scan import find_batch, read_batches, scan_heads
 from strandline.log.time_index import TimeIndex
 from strandline.model.failures import CorruptData
-from strandline.model.settings import LogSettings
+from strandline.model.settings import LONG_MAX, LogSettings
 from strandline.records.batch import NO_TIMESTAMP, BatchHead
 
 RELATIVE_OFFSET_MAX = 2**31 - 1
@@ -171,48 +171,52 @@ class Segment:
 
     def note_batches(self, position: int, batches: Sequence[tuple[int, int, int]]) -> None:
         """Index batches that lie in the file from `position` on."""
-        interval = self.settings.index_interval_bytes
-        since_entry = self.bytes_since_index_entry
+        interval, since_entry = self.settings.index_interval_bytes, self.bytes_since_index_entry
         max_timestamp = self._max_timestamp if self._max_timestamp is not None else self.max_timestamp
+        add_offset, indexed_timestamp = (self._offset_index or self.offset_index).append, None
         for size, last_offset, batch_timestamp in batches:
             if batch_timestamp > max_timestamp:
                 self._max_timestamp = max_timestamp = batch_timestamp
                 self.offset_of_max_timestamp = last_offset
             if since_entry > interval and self.index_entries_left > 0:
-                self._add_index_entries(last_offset, position, max_timestamp)
+                add_offset(last_offset, position)
+                if max_timestamp != indexed_timestamp:
+                    times = self._time_index or self.time_index
+                    times.maybe_append(max_timestamp, self.offset_of_max_timestamp)
+                    indexed_timestamp = max_timestamp
+                self.index_entries_left -= 1
                 since_entry = 0
             position += size
             since_entry += size
         self.bytes_since_index_entry = since_entry
-
-    def _add_index_entries(self, last_offset: int, position: int, max_timestamp: int) -> None:
-        offsets, times = self._offset_index or self.offset_index, self._time_index or self.time_index
-        offsets.append(last_offset, position)
-        times.maybe_append(max_timestamp, self.offset_of_max_timestamp)
-        self.index_entries_left -= 1
 
     def fits_offset(self, offset: int) -> bool:
         return 0 <= offset - self.base_offset <= RELATIVE_OFFSET_MAX
 
     def should_roll(self, size: int, last_offset: int, max_timestamp: int, now_ms: int) -> bool:
         """Whether a batch must go to a new segment (SPEC L3): by size, index space, offset range or time."""
+        bytes_left, offset_max, timestamp_max = self.room(now_ms)
+        return size > bytes_left or last_offset > offset_max or max_timestamp > timestamp_max
+
+    def room(self, now_ms: int) -> tuple[int, int, int]:
+        """For how many bytes there is room here, up to which offset and which timestamp."""
         if not self.is_preallocated:
             self.prepare_for_append()
-        settings, size_bytes = self.settings, self.size_bytes
-        if (
-            size_bytes + size > settings.segment_bytes
-            or last_offset - self.base_offset > RELATIVE_OFFSET_MAX
-            or self.index_entries_left <= 0
-        ):
-            return True
-        if size_bytes == 0:
-            return False
-        # By the clock of the records where they have one, so that a replica rolls where its leader does (KIP-33).
-        first = self._first_timestamp if self._first_timestamp is not None else self.first_timestamp
-        waited_ms = max_timestamp - first if first >= 0 else now_ms - self.created_ms
-        waited_ms += self.roll_jitter_ms
-        # What compaction may not leave waiting must not stay in the active segment for longer (KIP-354).
-        return waited_ms > settings.segment_ms or (waited_ms > settings.max_compaction_lag_ms and settings.compacts)
+        settings, size_bytes, timestamp_max = self.settings, self.size_bytes, LONG_MAX
+        bytes_left = settings.segment_bytes - size_bytes if self.index_entries_left > 0 else -1
+        if size_bytes:
+            waited_ms_max = settings.segment_ms
+            # What compaction may not leave waiting must not stay in the active segment for longer (KIP-354).
+            if settings.max_compaction_lag_ms < waited_ms_max and settings.compacts:
+                waited_ms_max = settings.max_compaction_lag_ms
+            waited_ms_max -= self.roll_jitter_ms
+            # By the clock of the records where they have one, so that a replica rolls where its leader does (KIP-33).
+            first = self._first_timestamp if self._first_timestamp is not None else self.first_timestamp
+            if first < 0:
+                bytes_left = bytes_left if now_ms - self.created_ms <= waited_ms_max else -1
+            elif waited_ms_max < LONG_MAX - first:
+                timestamp_max = first + waited_ms_max
+        return bytes_left, self.base_offset + RELATIVE_OFFSET_MAX, timestamp_max
 
     @property
     def first_timestamp(self) -> int:

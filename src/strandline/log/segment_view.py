@@ -11,7 +11,7 @@ oldest first and stops early never touches the rest.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Protocol
 
 from strandline.log import names
@@ -19,6 +19,7 @@ from strandline.log.filesystem import FileSystem
 from strandline.log.log import Log
 from strandline.log.scan import read_batches, scan_heads
 from strandline.log.stored_timestamps import StoredTimestamps
+from strandline.model.lazy_dataclass import dataclass
 from strandline.model.settings import LogSettings
 from strandline.records.batch import BatchHead
 

@@ -14,12 +14,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from strandline.metadata import paths
 from strandline.metadata.json_values import JsonObject, encode_json
 from strandline.metadata.values import NO_TIME
 from strandline.model.failures import CorruptData
+from strandline.model.lazy_dataclass import dataclass
 
 VERSION = 5
 NO_PORT = -1

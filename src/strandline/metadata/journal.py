@@ -17,8 +17,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from struct import Struct
 
-from crc32c import crc32c
-
 from strandline.metadata.errors import StoreError
 from strandline.metadata.fields import FieldReader, FieldWriter
 from strandline.metadata.files import StoreFile, StoreFiles
@@ -26,6 +24,7 @@ from strandline.metadata.snapshots import read_snapshot, write_snapshot
 from strandline.metadata.transactions import Transaction, read_transaction, write_transaction
 from strandline.metadata.tree import Tree
 from strandline.model.failures import CorruptData
+from strandline.records.crc import crc32c
 
 JOURNAL = "metadata.journal"
 MAGIC = b"SLMJ"
@@ -93,7 +92,7 @@ def encode_frame(payload: bytes) -> bytes:
 
 
 def _checksum(payload: bytes) -> int:
-    return crc32c(payload, crc32c(LENGTH.pack(len(payload))))
+    return crc32c(LENGTH.pack(len(payload)) + payload)
 
 
 def _whole_frames(content: bytes) -> Iterator[bytes]:

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from strandline.metadata.errors import IllegalPath, MultiFailed, TooLarge
+from strandline.model.lazy_dataclass import dataclass
 
 ANY_VERSION = -1
 REQUEST_BYTES_MAX = 1024 * 1024 - 1  # ZooKeeper's jute.maxbuffer

@@ -16,11 +16,10 @@ versions and results again. Only what succeeded is ever a transaction.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from strandline.metadata.fields import FieldReader, FieldWriter
 from strandline.metadata.operations import Check, Create, Delete, Operation, SetData
 from strandline.model.failures import CorruptData
+from strandline.model.lazy_dataclass import dataclass
 
 OPENED, CLOSED, CHANGED = 1, 2, 3
 CREATE, SET, DELETE, CHECK = 1, 2, 3, 4

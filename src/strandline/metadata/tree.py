@@ -12,7 +12,7 @@ count plus the children that are gone.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from strandline.metadata.errors import (
     BadVersion,
@@ -38,6 +38,7 @@ from strandline.metadata.operations import (
 from strandline.metadata.store import NO_OWNER, EventKind, OperationResult, Stat
 from strandline.metadata.transactions import Changed, SessionEnded, SessionOpened, Transaction
 from strandline.model.failures import check
+from strandline.model.lazy_dataclass import dataclass
 
 SEQUENCE_DIGITS = 10
 

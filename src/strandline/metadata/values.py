@@ -8,13 +8,14 @@ the newest version Kafka wrote; reading takes the earlier ones too. Brokers are 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from uuid import UUID
 
 from strandline.metadata import paths
 from strandline.metadata.json_values import JsonObject, encode_json, parse_integer
 from strandline.model.failures import CorruptData
 from strandline.model.ids import decode_id, encode_id
+from strandline.model.lazy_dataclass import dataclass
 from strandline.model.partitions import PARTITION_MAX, TopicPartition
 
 NO_LEADER = -1

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from strandline.metadata.errors import IllegalPath
 from strandline.metadata.operations import check_path
+from strandline.model.lazy_dataclass import dataclass
 from strandline.model.settings import INT_MAX, BadSetting, PropertySettings, setting
 
 DEFAULT_PORT = 2181

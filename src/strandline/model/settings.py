@@ -10,8 +10,10 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import field, fields
 from typing import Any, Self
+
+from strandline.model.lazy_dataclass import dataclass
 
 LONG_MAX = 2**63 - 1
 INT_MAX = 2**31 - 1

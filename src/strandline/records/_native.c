@@ -3,6 +3,12 @@
 
 static PyMethodDef methods[] = {
     {"walk_records", walk_records, METH_VARARGS, "walk_records(section, count, columns) -> is the section sound"},
+    {"find_batches", find_batches, METH_VARARGS,
+     "find_batches(received, before, after, is_flexible, frame_bytes_max) -> batches, correlation ids, end"},
+    {"place_batches", place_batches, METH_VARARGS,
+     "place_batches(batches, start, base_offset, leader_epoch, limits) -> notes, identities; only where HAS_FAST_CRC32C"},
+    {"append_columns", append_columns, METH_VARARGS,
+     "append_columns(section, batch, cursor, buffers) -> DONE, UNSOUND, or the number of the buffer that is too small"},
     {"crc32c", fast_crc32c, METH_O, "crc32c(data) -> CRC-32C; only where HAS_FAST_CRC32C"},
     {NULL, NULL, 0, NULL},
 };

@@ -64,7 +64,7 @@ FAST static uint64_t fold(uint32_t state, const uint8_t **data, size_t *size)
     return _mm_crc32_u64(_mm_crc32_u64(0, (uint64_t)_mm_extract_epi64(lane, 0)), (uint64_t)_mm_extract_epi64(lane, 1));
 }
 
-FAST static uint32_t crc32c(const uint8_t *data, size_t size)
+FAST uint32_t crc32c_of(const uint8_t *data, size_t size)
 {
     uint64_t state = 0xffffffff;
     if (size >= 256)
@@ -88,7 +88,7 @@ int has_fast_crc32c(void)
     return 0;
 }
 
-static uint32_t crc32c(const uint8_t *data, size_t size)
+uint32_t crc32c_of(const uint8_t *data, size_t size)
 {
     (void)data;
     (void)size;
@@ -106,7 +106,7 @@ PyObject *fast_crc32c(PyObject *Py_UNUSED(module), PyObject *data)
     }
     if (PyObject_GetBuffer(data, &buffer, PyBUF_SIMPLE) != 0)
         return NULL;
-    uint32_t answer = crc32c(buffer.buf, (size_t)buffer.len);
+    uint32_t answer = crc32c_of(buffer.buf, (size_t)buffer.len);
     PyBuffer_Release(&buffer);
     return PyLong_FromUnsignedLong(answer);
 }

@@ -11,12 +11,12 @@ A layout is a table of fields, so that it can be held beside Kafka's schema and 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from struct import Struct, error
 from typing import Any, NamedTuple, Protocol
 from uuid import UUID
 
 from strandline.model.failures import CorruptData, check
+from strandline.model.lazy_dataclass import dataclass
 
 LAST_VERSION = 2**15 - 1
 UNSIGNED_VARINT_BYTES_MAX = 5

@@ -39,7 +39,7 @@ def read_records(batch: Buffer, max_bytes: int = DECOMPRESSED_BYTES_MAX) -> Iter
 
 def records_section(batch: Buffer, max_bytes: int = DECOMPRESSED_BYTES_MAX) -> bytes | memoryview:
     """The records of one whole v2 batch, decompressed, for `walk_records`; a view where there is no codec."""
-    return _section(_whole_head(batch), batch, max_bytes)
+    return section_of(_whole_head(batch), batch, max_bytes)
 
 
 def read_headers(section: Buffer, position: int, count: int) -> Headers:
@@ -64,7 +64,8 @@ def _whole_head(batch: Buffer) -> BatchHead:
     return head
 
 
-def _section(head: BatchHead, batch: Buffer, max_bytes: int) -> bytes | memoryview:
+def section_of(head: BatchHead, batch: Buffer, max_bytes: int = DECOMPRESSED_BYTES_MAX) -> bytes | memoryview:
+    """The same for who has read the head of the whole batch already."""
     section = memoryview(batch)[HEAD_BYTES:]
     codec = codec_of(head.attributes)
     # A batch that compaction emptied has no section at all, not the codec's form of nothing.
@@ -75,7 +76,7 @@ def _section(head: BatchHead, batch: Buffer, max_bytes: int) -> bytes | memoryvi
 
 def _read_records_v2(batch: Buffer, max_bytes: int) -> Iterator[Record]:
     head = _whole_head(batch)
-    section = bytes(_section(head, batch, max_bytes))
+    section = bytes(section_of(head, batch, max_bytes))
     columns = iter(walk_records(section, head.record_count))
     base_offset, base_timestamp = head.base_offset, head.base_timestamp
     log_append_time = head.max_timestamp if head.is_log_append_time else None

@@ -55,7 +55,7 @@ def walk_records(section: Buffer, count: int) -> array[int]:
 
 
 def walk_records_compiled(section: Buffer, count: int) -> array[int]:
-    _check_count(section, count)
+    check_count(section, count)
     columns = array("q", (0,)) * (count * COLUMNS)
     if not _native.walk_records(section, count, columns):
         walk_records_pure(section, count)
@@ -64,7 +64,7 @@ def walk_records_compiled(section: Buffer, count: int) -> array[int]:
 
 
 def walk_records_pure(section: Buffer, count: int) -> array[int]:
-    _check_count(section, count)
+    check_count(section, count)
     data = bytes(section)
     columns: array[int] = array("q")
     position, last = 0, len(data) - 1
@@ -78,7 +78,7 @@ def walk_records_pure(section: Buffer, count: int) -> array[int]:
     return columns
 
 
-def _check_count(section: Buffer, count: int) -> None:
+def check_count(section: Buffer, count: int) -> None:
     # Before anything is allocated: a count is four bytes that may say two thousand million.
     if count < 0 or count * RECORD_BYTES_MIN > len(section):
         raise CorruptData(f"{count} records do not fit in {len(section)} bytes")

@@ -52,6 +52,7 @@ class IsrChanged(NamedTuple):
     previous_isr: tuple[int, ...]
     isr: tuple[int, ...]
     partition_epoch: int
+    cause: str  # what the leader proposed it for, or that the controller wants it so
 
     def __str__(self) -> str:
         return f"isr {ids(self.previous_isr)} -> {ids(self.isr)} (version {self.partition_epoch})"

@@ -45,6 +45,18 @@ from strandline.replication.truncation import cut_for
 
 Effects = tuple[FollowerEffect, ...]
 
+# A new leader may hear of its leadership a moment after its followers. To wait for that as for a leader that is gone
+# would cost every acks=all of the partition a second.
+NOT_LEADER_YET = frozenset(
+    (
+        ErrorCode.NOT_LEADER_OR_FOLLOWER,
+        ErrorCode.UNKNOWN_LEADER_EPOCH,
+        ErrorCode.UNKNOWN_TOPIC_ID,
+        ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+    )
+)
+FIRST_RETRY_MS = 20  # doubles each time, up to `replica.fetch.backoff.ms`
+MAX_DOUBLINGS = 16
 LATE: Effects = (Ignored("an answer to what is no longer asked"),)
 
 
@@ -59,6 +71,7 @@ class FollowerState(Enum):
 
 class Follower:
     __slots__ = (
+        "_refusals",
         "_settings",
         "_uses_leader_epochs",
         "high_watermark",
@@ -88,6 +101,7 @@ class Follower:
         self.leader_high_watermark: int | None = None  # as last heard
         self.try_again_ms = NEVER_MS
         self.state = FollowerState.LEADERLESS
+        self._refusals = 0  # by a leader that is none yet
         self._settings = settings
         self._uses_leader_epochs = uses_leader_epochs
 
@@ -214,7 +228,11 @@ class Follower:
         if error_code is ErrorCode.FENCED_LEADER_EPOCH:
             self.state = FollowerState.FENCED
             return (Fenced(self.leader_epoch),)
-        self.try_again_ms = now_ms + self._settings.replica_fetch_backoff_ms
+        delay_ms = self._settings.replica_fetch_backoff_ms
+        if error_code in NOT_LEADER_YET:
+            delay_ms = min(delay_ms, FIRST_RETRY_MS << min(self._refusals, MAX_DOUBLINGS))
+            self._refusals += 1
+        self.try_again_ms = now_ms + delay_ms
         return (TryAgain(self.try_again_ms, error_code),)
 
     def _set_high_watermark(self, offset: int) -> Effects:

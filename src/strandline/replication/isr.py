@@ -39,6 +39,7 @@ from strandline.replication.events import (
 from strandline.replication.progress import NEVER_MS, FollowerProgress
 from strandline.replication.settings import ReplicationSettings
 
+BY_THE_CONTROLLER = "the controller has changed it"
 STANDS_STILL = -1
 UNBOUNDED = 2**63
 
@@ -217,13 +218,14 @@ class InSyncReplicas:
             self._propose_without(strangers, f"{ids(sorted(strangers))} is no replica")
 
     def _settle(self, isr: tuple[int, ...], partition_epoch: int) -> None:
-        previous_isr = self.isr
+        previous_isr, proposed = self.isr, self.pending
         self.pending = None
         self.isr = isr
         self.partition_epoch = partition_epoch
         self._recount()
         if isr != previous_isr:
-            self.effects.append(IsrChanged(previous_isr, isr, partition_epoch))
+            cause = proposed.cause if proposed is not None and proposed.isr == isr else BY_THE_CONTROLLER
+            self.effects.append(IsrChanged(previous_isr, isr, partition_epoch, cause))
 
     def _recount(self) -> None:
         maximal_isr = self.maximal_isr

@@ -23,7 +23,7 @@ from collections.abc import Mapping
 from strandline.model.failures import ErrorCode, Refused, check
 from strandline.replication.effects import NO_BROKER_EPOCH, IsrChanged, LeaderEffect, ids
 from strandline.replication.events import LeaderAndIsr, LeaderEvent
-from strandline.replication.isr import InSyncReplicas
+from strandline.replication.isr import BY_THE_CONTROLLER, InSyncReplicas
 from strandline.replication.log_view import NO_EPOCH, UNKNOWN_OFFSET
 from strandline.replication.settings import ReplicationSettings
 
@@ -136,7 +136,7 @@ class Leader(InSyncReplicas):
         previous_isr = self.isr
         self._assign(decision, now_ms)
         if self.isr != previous_isr:
-            self.effects.append(IsrChanged(previous_isr, self.isr, self.partition_epoch))
+            self.effects.append(IsrChanged(previous_isr, self.isr, self.partition_epoch, BY_THE_CONTROLLER))
         return self._increment_high_watermark(now_ms)
 
     def settings_changed(self, settings: ReplicationSettings, now_ms: int) -> int | None:

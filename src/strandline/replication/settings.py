@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import re
 
-from strandline.model.settings import INT_MAX, PropertySettings, setting
+from strandline.model.lazy_dataclass import dataclass
+from strandline.model.settings import INT_MAX, LONG_MAX, BadSetting, PropertySettings, setting
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,3 +30,32 @@ class ReplicationQuotaSettings(PropertySettings):
     replication_quota_window_size_seconds: int = setting(
         1, "replication.quota.window.size.seconds", at_least=1, at_most=INT_MAX
     )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReplicationRateSettings(PropertySettings):
+    """How many bytes in a second a broker moves for throttled replicas, on either side (SPEC R11)."""
+
+    leader_replication_throttled_rate: int = setting(LONG_MAX, "leader.replication.throttled.rate", at_least=0)
+    follower_replication_throttled_rate: int = setting(LONG_MAX, "follower.replication.throttled.rate", at_least=0)
+
+
+THROTTLED_REPLICA = re.compile(r"[0-9]+:[0-9]+")
+THROTTLED = ("leader_replication_throttled_replicas", "follower_replication_throttled_replicas")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ThrottledReplicasSettings(PropertySettings):
+    """Which replicas of a topic these rates are about: `partition:broker`, or * for all."""
+
+    leader_replication_throttled_replicas: tuple[str, ...] = setting(())
+    follower_replication_throttled_replicas: tuple[str, ...] = setting(())
+
+    def __post_init__(self) -> None:
+        for field_name in THROTTLED:
+            _check_throttled(field_name.replace("_", "."), getattr(self, field_name))
+
+
+def _check_throttled(name: str, replicas: tuple[str, ...]) -> None:
+    if replicas not in ((), ("*",)) and not all(map(THROTTLED_REPLICA.fullmatch, replicas)):
+        raise BadSetting(f"{name}={','.join(replicas)!r}: expected * or a list of partition:broker")

@@ -12,9 +12,9 @@ in neither. A rename is one change, so its target is the old file or the new, ne
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import NamedTuple
 
+from strandline.model.lazy_dataclass import dataclass
 from strandline.simulation.inode import FileNode
 from strandline.simulation.power_loss import Fate
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import errno
 import os
 from collections import deque
-from dataclasses import dataclass
 
+from strandline.model.lazy_dataclass import dataclass
 from strandline.simulation.inode import FileNode
 
 OPERATIONS = (

@@ -144,11 +144,14 @@ class Machine:
             return
         self.world.tell(f"{self.name} is stopped")
         self.is_serving = False
+        begin(self._close(broker, surroundings))
+
+    async def _close(self, broker: Broker, surroundings: Surroundings) -> None:
+        await broker.membership.hand_over()
+        if self.broker is not broker:
+            return  # it was killed meanwhile
         broker.groups.close()
         surroundings.listening.close()
-        begin(self._close(broker))
-
-    async def _close(self, broker: Broker) -> None:
         await broker.close()
         self.world.tell(f"{self.name} has stopped")
         self._end(says_so=True)

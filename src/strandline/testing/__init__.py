@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from strandline.testing.broker import Broker
+from strandline.testing.cluster import Cluster
 from strandline.testing.failure import BrokerFailed
 
-__all__ = ["Broker", "BrokerFailed"]
+__all__ = ["Broker", "BrokerFailed", "Cluster"]

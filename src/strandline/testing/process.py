@@ -11,19 +11,14 @@ import os
 import re
 import selectors
 import subprocess
-import sys
 import time
 from collections.abc import Mapping
 
+from strandline.program import serve_command
 from strandline.testing.failure import BrokerFailed, PortTaken
 from strandline.testing.life import START_TIMEOUT_S, STOP_TIMEOUT_S
 
 READY = re.compile(rb"strandline is ready at \S+:(\d+) ")
-PACKAGE_FOLDER = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-# `strandline`, the one that runs here, found wherever the test has gone since. -P: nothing in the current directory may
-# take the place of a module.
-START = f"import sys; sys.path.append({PACKAGE_FOLDER!r}); from strandline.cli.main import main; main()"
-COMMAND = (sys.executable, "-P", "-c", START)
 SAID_CHARACTERS_MAX = 4000  # of what the broker said, in a message
 
 
@@ -34,7 +29,7 @@ class BrokerProcess:
         self._log_position = _size(log_path)
         with open(log_path, "ab") as log:
             self.process = subprocess.Popen(
-                [*COMMAND, "serve", "--until-stdin-closes", *_options(properties)],
+                serve_command(properties, "--until-stdin-closes"),
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=log,
@@ -95,10 +90,6 @@ class BrokerProcess:
         for pipe in (self.process.stdin, self.process.stdout):
             if pipe is not None:
                 pipe.close()
-
-
-def _options(properties: Mapping[str, str]) -> list[str]:
-    return [option for name, value in properties.items() for option in ("--set", f"{name}={value}")]
 
 
 def _size(path: str) -> int:

@@ -8,14 +8,25 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+# The same for a cluster: what has to be waited for comes sooner.
+FOR_CLUSTERS = {"replica.lag.time.max.ms": "2000", "replica.fetch.backoff.ms": "100"}
 # What makes a test quicker and changes nothing that a test can see. Given settings win.
-FOR_TESTS = {"offsets.topic.num.partitions": "1"}
+FOR_TESTS = {"offsets.topic.num.partitions": "1", "transaction.state.log.num.partitions": "1"}
 
 
 def gather_properties(settings: Mapping[str, object], keywords: Mapping[str, object]) -> dict[str, str]:
     """For a broker."""
     by_keyword = {_kafka_name(name): value for name, value in keywords.items()}
     return FOR_TESTS | text_properties(settings) | text_properties(by_keyword)
+
+
+def gather_cluster_properties(
+    settings: Mapping[str, object], keywords: Mapping[str, object], broker_count: int
+) -> dict[str, str]:
+    """For every broker of a cluster; as many replicas of everything as a cluster of this size would have."""
+    factor = str(min(3, broker_count))
+    factors = {"default.replication.factor": factor, "offsets.topic.replication.factor": factor}
+    return FOR_CLUSTERS | factors | gather_properties(settings, keywords)
 
 
 def text_properties(settings: Mapping[str, object]) -> dict[str, str]:

@@ -2,6 +2,7 @@
 
     strandline              a broker for this test alone, empty, in a thread; it starts in some ten milliseconds
     strandline_broker       one broker for the whole session (with pytest-xdist, for each worker)
+    strandline_cluster      three brokers for this test alone, in threads, with faults as calls
     strandline_settings     override it to give both of them settings by Kafka's names
     @pytest.mark.strandline(process=True, num_partitions=3)     arguments of `Broker` for one test
 
@@ -17,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 if TYPE_CHECKING:
-    from strandline.testing import Broker
+    from strandline.testing import Broker, Cluster
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -49,3 +50,15 @@ def strandline(request: pytest.FixtureRequest, strandline_settings: dict[str, An
     settings = {**strandline_settings, **arguments.pop("settings", {})}
     with Broker(settings, **arguments) as broker:
         yield broker
+
+
+@pytest.fixture
+def strandline_cluster(request: pytest.FixtureRequest, strandline_settings: dict[str, Any]) -> Iterator[Cluster]:
+    """A running cluster with nothing in it, for one test; `@pytest.mark.strandline(brokers=5)` gives its arguments."""
+    from strandline.testing import Cluster
+
+    marker = request.node.get_closest_marker("strandline")
+    arguments: dict[str, Any] = {} if marker is None else dict(marker.kwargs)
+    settings = {**strandline_settings, **arguments.pop("settings", {})}
+    with Cluster(settings, **arguments) as cluster:
+        yield cluster

@@ -9,15 +9,16 @@ from collections.abc import Mapping
 from concurrent.futures import Future
 
 from strandline.broker.broker import Broker
+from strandline.metadata.store import MetadataStore
 from strandline.model.settings import BadSetting
 from strandline.testing.failure import BrokerFailed, PortTaken
 from strandline.testing.life import START_TIMEOUT_S, STOP_TIMEOUT_S
 
 
 class BrokerThread:
-    def __init__(self, properties: Mapping[str, str]) -> None:
+    def __init__(self, properties: Mapping[str, str], store: MetadataStore | None = None) -> None:
         try:
-            self.broker = Broker(properties)
+            self.broker = Broker(properties, store)
         except BadSetting as bad:
             raise BrokerFailed(f"the broker did not start: {bad}") from bad
         self._started: Future[asyncio.AbstractEventLoop] = Future()
@@ -58,11 +59,17 @@ class BrokerThread:
         else:
             self._stopped.set_result(None)
 
+    async def _open(self) -> None:
+        await self.broker.start()
+
+    async def _close(self) -> None:
+        await self.broker.stop()
+
     async def _serve(self) -> None:
         self.broker.when_failed = self._stop.set
-        await self.broker.start()
+        await self._open()
         self._started.set_result(asyncio.get_running_loop())
         await self._stop.wait()
-        await self.broker.stop()
+        await self._close()
         if self.broker.failure is not None:
             raise BrokerFailed(self.broker.failure)

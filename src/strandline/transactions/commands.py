@@ -6,9 +6,8 @@ INVALID_PRODUCER_EPOCH where its request's version does not know that error yet 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from strandline.model.failures import ErrorCode, Refused
+from strandline.model.lazy_dataclass import dataclass
 from strandline.model.partitions import TopicPartition
 from strandline.model.text import OneLine
 from strandline.transactions.records import NO_PRODUCER_EPOCH, NO_PRODUCER_ID

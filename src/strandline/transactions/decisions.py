@@ -20,10 +20,10 @@ is found; one that is merely not known yet is a result like others, or its trans
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from enum import Enum
 from typing import NamedTuple
 
+from strandline.model.lazy_dataclass import dataclass
 from strandline.model.text import OneLine, text_of
 from strandline.transactions.markers import Marker
 from strandline.transactions.records import TransactionRecord

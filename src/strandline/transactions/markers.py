@@ -9,9 +9,10 @@ tells them apart by their epoch).
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from strandline.model.failures import ErrorCode
+from strandline.model.lazy_dataclass import dataclass
 from strandline.model.partitions import TopicPartition
 from strandline.model.text import OneLine
 

@@ -77,6 +77,15 @@ class ProducerIds:
         left = self._last - self._first_left + 1
         return left <= PREFETCH_AT
 
+    @property
+    def is_empty(self) -> bool:
+        return self._first_left > self._last and self._next_block is None
+
+    @property
+    def is_requested(self) -> bool:
+        """Whether a block is on its way."""
+        return self._is_requested
+
     def requested(self) -> None:
         self._is_requested = True
 

@@ -6,9 +6,9 @@ coordinator's whole state is the last record of each id. `formats` writes them a
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import NamedTuple
 
+from strandline.model.lazy_dataclass import dataclass
 from strandline.model.partitions import TopicPartition
 from strandline.model.text import OneLine, text_of
 from strandline.transactions.states import TransactionState

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from strandline.model.failures import ErrorCode
+from strandline.model.lazy_dataclass import dataclass
 from strandline.model.partitions import TopicPartition
 from strandline.model.text import OneLine
 from strandline.transactions.records import NO_PRODUCER_EPOCH, NO_PRODUCER_ID, NO_TIME

@@ -5,8 +5,7 @@ The fields are the broker's properties with underscores for dots.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from strandline.model.lazy_dataclass import dataclass
 from strandline.model.settings import DAY_MS, HOUR_MS, INT_MAX, MINUTE_MS, PropertySettings, setting
 
 

@@ -26,6 +26,7 @@ from strandline.wire.primitives import (
     BAD_BYTES,
     NO_UUID,
     Buffer,
+    encode_uvarint,
     malformed,
     read_compact_nullable_string,
     read_compact_present_count,
@@ -68,6 +69,19 @@ def decode_fetch_request(version: int, body: Buffer) -> FetchRequest:
     except (*BAD_BYTES, ProtocolError) as cause:
         raise malformed("FetchRequest", version, cause) from None
     return request
+
+
+def fetch_offset_position(version: int, topic: str) -> int:
+    """Where in the body the fetch offset lies of a request for one partition, versions 9 and above."""
+    head = HEAD_V15 if version >= REPLICA_STATE_FROM else HEAD_V7
+    name_bytes = len(topic.encode())
+    if version >= TOPIC_IDS_FROM:
+        before_partition = 1 + len(NO_UUID) + 1  # how many topics, which, how many partitions
+    elif version >= FLEXIBLE_FROM:
+        before_partition = 1 + len(encode_uvarint(name_bytes + 1)) + name_bytes + 1
+    else:
+        before_partition = 4 + 2 + name_bytes + 4
+    return head.size + before_partition + 8  # after its index and leader epoch
 
 
 def _read_head(version: int, body: Buffer) -> tuple[FetchRequest, int]:

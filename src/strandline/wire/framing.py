@@ -22,6 +22,7 @@ from collections.abc import Iterator
 from struct import Struct
 
 from strandline.model.failures import ProtocolError
+from strandline.wire.primitives import Buffer
 
 SOCKET_REQUEST_MAX_BYTES = 104_857_600  # default of socket.request.max.bytes
 FIRST_ROOM_BYTES = 128 * 1024
@@ -56,18 +57,13 @@ class FrameCutter:
 
         A size that is not allowed raises ProtocolError after the frames before it.
         """
-        if self._size_begun:
-            # Writable, as every frame is: a leader sets offsets in the batches of a request where they lie.
-            received, self._size_begun = memoryview(bytearray(self._size_begun) + received), b""
         position, end = 0, len(received)
-        if self._frame_bytes:
-            position = min(self._frame_bytes - self._filled_bytes, end)
-            if frame := self._spill(received[:position]):
+        if self._frame_bytes or self._size_begun:
+            frame, position = self.complete(received)
+            if frame is not None:
                 yield frame
         while end - position >= SIZE.size:
-            (size,) = SIZE.unpack_from(received, position)
-            if not 0 <= size <= self.frame_bytes_max:
-                raise ProtocolError(describe_bad_size(bytes(received[position : position + 4]), self.frame_bytes_max))
+            size = self._allowed_size(received, position)
             position += SIZE.size
             if position + size > end:
                 self._frame_bytes = size
@@ -75,7 +71,28 @@ class FrameCutter:
                 return
             yield received[position : position + size]
             position += size
-        self._size_begun = bytes(received[position:])
+        if position < end:
+            self._size_begun = bytes(received[position:])
+
+    def complete(self, received: memoryview) -> tuple[memoryview | None, int]:
+        """The frame that had begun, if these bytes complete it, and how many of them are its own."""
+        position, end = 0, len(received)
+        if self._size_begun:
+            position = min(SIZE.size - len(self._size_begun), end)
+            self._size_begun += received[:position]
+            if len(self._size_begun) < SIZE.size:
+                return None, position
+            self._frame_bytes = self._allowed_size(self._size_begun, 0)
+            self._size_begun = b""
+        taken = min(self._frame_bytes - self._filled_bytes, end - position)
+        return self._spill(received[position : position + taken]), position + taken
+
+    def _allowed_size(self, buffer: Buffer, position: int) -> int:
+        size: int
+        (size,) = SIZE.unpack_from(buffer, position)
+        if not 0 <= size <= self.frame_bytes_max:
+            raise ProtocolError(describe_bad_size(bytes(buffer[position : position + 4]), self.frame_bytes_max))
+        return size
 
     @property
     def is_within_frame(self) -> bool:

@@ -17,9 +17,10 @@ Messages are not frozen: freezing makes one four times as dear, and a message ha
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, ClassVar
 
+from strandline.model.lazy_dataclass import dataclass
 from strandline.wire.primitives import NO_UUID
 
 FOREVER = 2**15

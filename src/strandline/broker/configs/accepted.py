@@ -7,13 +7,11 @@ refused: a topic that is told to keep its old segments in remote storage must no
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 
+from strandline.model.lazy_dataclass import dataclass
 from strandline.model.settings import BadSetting, PropertySettings, setting
 
 FORMAT_VERSION = re.compile(r"[0-9]+\.[0-9]+(\.[0-9]+)?(-IV[0-9]+)?(\.[0-9xX]+)?")
-THROTTLED_REPLICA = re.compile(r"[0-9]+:[0-9]+")
-THROTTLED = ("leader_replication_throttled_replicas", "follower_replication_throttled_replicas")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,18 +27,9 @@ class AcceptedTopicSettings(PropertySettings):
     remote_log_delete_on_disable: bool = setting(False)
     local_retention_ms: int = setting(-2, "log.local.retention.ms", at_least=-2)
     local_retention_bytes: int = setting(-2, "log.local.retention.bytes", at_least=-2)
-    leader_replication_throttled_replicas: tuple[str, ...] = setting(())
-    follower_replication_throttled_replicas: tuple[str, ...] = setting(())
 
     def __post_init__(self) -> None:
         if self.remote_storage_enable:
             raise BadSetting("remote.storage.enable='true': there is no tiered storage here (docs/gaps.md)")
         if not FORMAT_VERSION.fullmatch(self.message_format_version):
             raise BadSetting(f"message.format.version={self.message_format_version!r}: expected a version like 3.0")
-        for field_name in THROTTLED:
-            _check_throttled(field_name.replace("_", "."), getattr(self, field_name))
-
-
-def _check_throttled(name: str, replicas: tuple[str, ...]) -> None:
-    if replicas not in ((), ("*",)) and not all(map(THROTTLED_REPLICA.fullmatch, replicas)):
-        raise BadSetting(f"{name}={','.join(replicas)!r}: expected * or a list of partition:broker")

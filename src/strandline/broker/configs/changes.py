@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 
 from strandline.broker.configs.checks import check_broker, check_dynamic, check_topic
 from strandline.broker.configs.definitions import BROKER_CONFIGS, TOPIC_CONFIGS
@@ -22,6 +21,7 @@ from strandline.metadata.errors import BadVersion, MultiFailed, NodeExists, NoNo
 from strandline.metadata.operations import Check, Create, Operation, SetData
 from strandline.metadata.store import NodeData
 from strandline.model.failures import ErrorCode, Refused
+from strandline.model.lazy_dataclass import dataclass
 from strandline.model.partitions import check_topic_name
 from strandline.model.settings import MINUTE_MS
 

@@ -13,17 +13,20 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from enum import IntEnum
 from typing import Any
 
 from strandline.broker.broker_settings import BrokerSettings
 from strandline.broker.configs.accepted import AcceptedTopicSettings
 from strandline.broker.fetcher_settings import FetcherSettings
+from strandline.broker.journal_settings import JournalSettings
 from strandline.broker.network_settings import NetworkSettings
+from strandline.broker.shutdown_settings import ShutdownSettings
 from strandline.controller.settings import ControllerSettings
 from strandline.groups.settings import GroupSettings, OffsetsTopicSettings
 from strandline.metadata.zookeeper_settings import ZooKeeperSettings
+from strandline.model.lazy_dataclass import dataclass
 from strandline.model.settings import (
     INT_MAX,
     CleanerSettings,
@@ -40,7 +43,12 @@ from strandline.transactions.settings import TransactionSettings, TransactionSta
 SHORT_MAX = 2**15 - 1
 DOUBLE_MAX_TEXT = "1.7976931348623157E308"  # how Kafka writes "no limit"
 
-TOPIC_SETTINGS: tuple[type[PropertySettings], ...] = (LogSettings, ReplicationSettings, AcceptedTopicSettings)
+TOPIC_SETTINGS: tuple[type[PropertySettings], ...] = (
+    LogSettings,
+    ReplicationSettings,
+    replication.ThrottledReplicasSettings,
+    AcceptedTopicSettings,
+)
 BROKER_SETTINGS: tuple[type[PropertySettings], ...] = (
     BrokerSettings,
     NetworkSettings,
@@ -52,8 +60,11 @@ BROKER_SETTINGS: tuple[type[PropertySettings], ...] = (
     OffsetsTopicSettings,
     replication.ReplicationSettings,
     replication.ReplicationQuotaSettings,
+    replication.ReplicationRateSettings,
     ControllerSettings,
     FetcherSettings,
+    JournalSettings,
+    ShutdownSettings,
     TransactionSettings,
     TransactionStateTopicSettings,
     ZooKeeperSettings,
@@ -61,6 +72,7 @@ BROKER_SETTINGS: tuple[type[PropertySettings], ...] = (
 DYNAMIC_FIELDS: dict[type[PropertySettings], frozenset[str]] = {
     LogSettings: frozenset(entry.name for entry in fields(LogSettings)),
     ReplicationSettings: frozenset(("min_insync_replicas",)),
+    replication.ReplicationRateSettings: frozenset(entry.name for entry in fields(replication.ReplicationRateSettings)),
     CleanerSettings: frozenset(entry.name for entry in fields(CleanerSettings)),
     ProducerStateSettings: frozenset(("producer_id_expiration_ms",)),
     GroupSettings: frozenset(entry.name for entry in fields(GroupSettings)) - {"offsets_retention_check_interval_ms"},
@@ -85,6 +97,7 @@ DYNAMIC_FIELDS: dict[type[PropertySettings], frozenset[str]] = {
             "num_partitions",
         )
     ),
+    TransactionSettings: frozenset(("transaction_partition_verification_enable",)),
 }
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from enum import IntEnum
 from typing import NamedTuple
 
@@ -16,6 +15,7 @@ from strandline.broker.configs.definitions import (
     text_of,
 )
 from strandline.broker.configuration import ALONE, Configuration
+from strandline.model.lazy_dataclass import dataclass
 
 
 class ConfigSource(IntEnum):

@@ -34,13 +34,11 @@ flush.messages
 flush.ms
     After which time records in the log are synced to the disk.
 follower.replication.throttled.replicas
-    Replicas whose fetching is throttled, as partition:broker or *. It is kept and shown, and has no effect here on
-    a broker that is alone.
+    Replicas whose fetching is throttled, as partition:broker or *.
 index.interval.bytes
     After how many bytes of records the offset index gets an entry.
 leader.replication.throttled.replicas
-    Replicas whose followers are throttled, as partition:broker or *. It is kept and shown, and has no effect here
-    on a broker that is alone.
+    Replicas whose followers are throttled, as partition:broker or *.
 local.retention.bytes
     How much of a tiered log stays on the local disk. It is kept and shown, and has no effect here: there is no
     tiered storage.
@@ -279,6 +277,14 @@ zookeeper.max.queued.requests
     How many requests to ZooKeeper may wait behind those under way.
 zookeeper.session.timeout.ms
     After which silence ZooKeeper takes the broker for dead.
+strandline.journal.enable
+    Whether a cluster keeps a journal of elections, ISR changes and truncations, with their causes.
+strandline.journal.replication.factor
+    How many replicas the journal has, if there are as many brokers when it is created.
+strandline.journal.retention.ms
+    How long entries of the journal are kept.
+strandline.journal.queue.entries
+    How many entries wait on a broker while the journal cannot be written; then the oldest are lost.
 replica.fetch.wait.max.ms
     How long a fetch of a follower waits for records.
 replica.fetch.min.bytes
@@ -289,6 +295,18 @@ replica.fetch.response.max.bytes
     How much a follower fetches at once, of all partitions.
 replica.socket.timeout.ms
     After which silence a follower gives up its connection to a leader.
+leader.replication.throttled.rate
+    How many bytes in a second a leader sends to throttled replicas that are not in sync.
+follower.replication.throttled.rate
+    How many bytes in a second throttled replicas that are not in sync fetch.
+controlled.shutdown.enable
+    Whether a broker that stops has its partitions led by others first.
+controlled.shutdown.max.retries
+    How often a broker that stops asks for that.
+controlled.shutdown.retry.backoff.ms
+    How long it waits before it asks again.
+controller.socket.timeout.ms
+    How long a broker that stops waits for the controller's answer.
 """
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from strandline.broker.configs.changes import ConfigChanges
 from strandline.broker.dispatch import Handler, Request
@@ -10,6 +10,7 @@ from strandline.broker.outcomes import error_of
 from strandline.broker.procedures import all_of, by_procedure
 from strandline.broker.scram_credentials import check_iterations, encode_credential, mechanism_of
 from strandline.model.failures import ErrorCode, Refused
+from strandline.model.lazy_dataclass import dataclass
 from strandline.wire.codec import decode, encode
 from strandline.wire.messages.alter_user_scram_credentials import (
     AlterUserScramCredentialsRequest,

@@ -24,9 +24,13 @@ NO_LAG_KNOWN = -1
 
 def describe_log_dirs_handler(directories: LogDirectories, partitions: Partitions) -> Handler:
     def lag_of(log: Log) -> int:
-        """How far the log is behind what is committed."""
+        """How far the log is behind what is committed, as its leader has said."""
         partition = partitions.find(log.partition)
-        return NO_LAG_KNOWN if partition is None else max(0, partition.high_watermark - log.log_end_offset)
+        if partition is None:
+            return NO_LAG_KNOWN
+        follower = partition.follower
+        committed = partition.high_watermark if follower is None else follower.leader_high_watermark
+        return NO_LAG_KNOWN if committed is None else max(0, committed - log.log_end_offset)
 
     def topics_in(directory: LogDirectory, asked: DescribeLogDirsRequest) -> list[DescribeLogDirsTopic]:
         wanted = None

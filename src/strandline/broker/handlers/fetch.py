@@ -10,15 +10,19 @@ again at once; when its time is up, it takes what there is.
 from __future__ import annotations
 
 import logging
+from collections.abc import Mapping
 
 from strandline.broker.dispatch import Body, Instead, Request
+from strandline.broker.fetch_lane import fetch_lane_of
 from strandline.broker.fetch_sessions import FetchContext, FetchSessions, FollowedPartition, TopicKey
 from strandline.broker.host import Host
 from strandline.broker.partition import Partition
 from strandline.broker.partitions import NO_PARTITIONS, Partitions
+from strandline.broker.replication_quotas import ReplicationQuotas
 from strandline.log.leader_epochs import UNDEFINED_EPOCH, UNDEFINED_OFFSET
 from strandline.log.log_slice import LogSlice
 from strandline.model.failures import ErrorCode, Refused, StorageFailed
+from strandline.replication.effects import NO_BROKER_EPOCH
 from strandline.wire.fetch_request import decode_fetch_request
 from strandline.wire.fetch_response import encode_fetch_response
 from strandline.wire.messages.fetch import (
@@ -38,8 +42,18 @@ Answers = list[tuple[FollowedPartition, PartitionData]]
 
 
 class FetchHandler:
-    def __init__(self, partitions: Partitions, sessions: FetchSessions, host: Host, fetch_max_bytes: int) -> None:
+    def __init__(
+        self,
+        partitions: Partitions,
+        sessions: FetchSessions,
+        live_brokers: Mapping[int, int],
+        quotas: ReplicationQuotas,
+        host: Host,
+        fetch_max_bytes: int,
+    ) -> None:
         self._partitions = partitions
+        self._live_brokers = live_brokers
+        self._quotas = quotas
         self._sessions = sessions
         self.host = host
         self._fetch_max_bytes = fetch_max_bytes
@@ -52,9 +66,17 @@ class FetchHandler:
             return encode_fetch_response(request.api_version, FetchResponse(error_code=refused.error_code))
         answers, is_enough = self.read(context, asked, is_new=True)
         if is_enough or asked.max_wait_ms <= 0:
+            if context.session is None and len(asked.topics) == 1 and len(asked.topics[0].partitions) == 1:
+                self._open_lane(request, asked, context.followed[0])
             return self.body(request.api_version, context, answers)
         LongPoll(self, request, asked, context)
         return Instead.PARKED
+
+    def _open_lane(self, request: Request, asked: FetchRequest, followed: FollowedPartition) -> None:
+        """If the next request of the connection looks like this one, it will be known by that."""
+        partition = self.partitions_of(followed.topic).get(followed.partition)
+        if partition is not None:
+            request.connection.lane = fetch_lane_of(request, asked, partition, self._fetch_max_bytes)
 
     def partition_of(self, followed: FollowedPartition) -> Partition:
         by_id = isinstance(followed.topic, bytes)
@@ -98,7 +120,7 @@ class FetchHandler:
             if partition is None or partition.leader is None:
                 continue
             try:
-                _check_follower(partition, followed, replica)
+                self._check_follower(partition, followed, replica)
                 if _diverging(partition, followed) is not None:
                     continue
             except Refused:
@@ -117,12 +139,14 @@ class FetchHandler:
             partition = self.partition_of(followed)
             partition.check_leader(followed.current_leader_epoch)
             if is_follower:
-                _check_follower(partition, followed, asked.replica_state)
+                self._check_follower(partition, followed, asked.replica_state)
             diverging = _diverging(partition, followed)
             if diverging is not None:
                 return _placed(followed, partition, diverging_epoch=diverging)
             max_bytes = max(0, min(followed.max_bytes, bytes_left))
             if is_follower:
+                if self._quotas.holds_back_follower(partition, asked.replica_state.replica_id):
+                    return _placed(followed, partition)
                 found = partition.log.read(followed.fetch_offset, max_bytes)
             else:
                 found = partition.read(followed.fetch_offset, max_bytes, committed_only=committed_only)
@@ -131,10 +155,27 @@ class FetchHandler:
         except StorageFailed:
             return PartitionData(followed.partition, ErrorCode.KAFKA_STORAGE_ERROR, -1, records=b"")
         has_room = found.length <= max_bytes or is_first
+        if is_follower and has_room:
+            self._quotas.leader.count(partition, found.length)
         data = _placed(followed, partition, records=found if found.length and has_room else b"")
         if committed_only:
-            data.aborted_transactions = _aborted(partition, followed.fetch_offset) if found.length else []
+            data.aborted_transactions = _aborted(partition, followed.fetch_offset, found) if found.length else []
         return data
+
+    def _check_follower(self, partition: Partition, followed: FollowedPartition, replica: ReplicaState) -> None:
+        """Whoever says that it is a broker must know the epoch of its registration, of which no client is told: its
+        word moves the high watermark."""
+        partition.check_leader()
+        assert partition.leader is not None
+        partition.leader.check_follower_fetch(
+            replica.replica_id, leader_epoch=followed.current_leader_epoch, broker_epoch=replica.replica_epoch
+        )
+        if replica.replica_epoch == NO_BROKER_EPOCH:
+            raise Refused(ErrorCode.CLUSTER_AUTHORIZATION_FAILED, "whoever follows must say its broker epoch")
+        if replica.replica_epoch != self._live_brokers.get(replica.replica_id):
+            raise Refused(
+                ErrorCode.NOT_LEADER_OR_FOLLOWER, f"broker {replica.replica_id} is not known by this epoch, or not yet"
+            )
 
     def body(self, version: int, context: FetchContext, answers: Answers) -> Body:
         topics: dict[TopicKey, FetchableTopicResponse] = {}
@@ -204,14 +245,6 @@ class LongPoll:
             partition.unwatch(self)
 
 
-def _check_follower(partition: Partition, followed: FollowedPartition, replica: ReplicaState) -> None:
-    partition.check_leader()
-    assert partition.leader is not None
-    partition.leader.check_follower_fetch(
-        replica.replica_id, leader_epoch=followed.current_leader_epoch, broker_epoch=replica.replica_epoch
-    )
-
-
 def _placed(
     followed: FollowedPartition,
     partition: Partition,
@@ -245,9 +278,9 @@ def _diverging(partition: Partition, followed: FollowedPartition) -> EpochEndOff
     return None
 
 
-def _aborted(partition: Partition, fetch_offset: int) -> list[AbortedTransaction]:
-    found = partition.log.aborted_transactions(fetch_offset, partition.last_stable_offset)
-    return [AbortedTransaction(each.producer_id, each.first_offset) for each in found]
+def _aborted(partition: Partition, fetch_offset: int, found: LogSlice) -> list[AbortedTransaction]:
+    aborted = partition.log.aborted_transactions_in(fetch_offset, found, partition.last_stable_offset)
+    return [AbortedTransaction(each.producer_id, each.first_offset) for each in aborted]
 
 
 def _topic_response(topic: TopicKey) -> FetchableTopicResponse:

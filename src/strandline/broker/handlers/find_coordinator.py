@@ -1,60 +1,67 @@
-"""FindCoordinator, v0-v6: the broker that looks after a group. From v4 on for many keys at once (KIP-699).
+"""FindCoordinator, v0-v6: the broker that looks after a group or a transactional id. From v4 on for many keys at once
+(KIP-699).
 
-The first question creates `__consumer_offsets`. Kafka answers it with an error and lets the client try again; here it
-waits for the topic. There is no transaction coordinator yet: the one error that every producer takes for final, instead
-of trying until its time is up, is that it may not.
+The first question creates `__consumer_offsets` or `__transaction_state`. Kafka answers it with an error and lets the
+client try again; here it waits for the topic.
 """
 
 from __future__ import annotations
 
-from strandline.broker.cluster_image import CONSUMER_OFFSETS, ClusterImage
+from strandline.broker.cluster_image import CONSUMER_OFFSETS, TRANSACTION_STATE, ClusterImage
 from strandline.broker.dispatch import Handler, Request
 from strandline.broker.group_coordinator import GroupCoordinator
 from strandline.broker.procedures import by_procedure
 from strandline.broker.topic_administration import TopicAdministration
+from strandline.broker.transaction_coordinator import TransactionCoordinator
 from strandline.metadata.errors import StoreError
 from strandline.model.failures import ErrorCode, Refused, StorageFailed
 from strandline.wire.codec import decode, encode
 from strandline.wire.messages.find_coordinator import Coordinator, FindCoordinatorRequest, FindCoordinatorResponse
 
 GROUP, TRANSACTION = 0, 1
+TOPICS = {GROUP: CONSUMER_OFFSETS, TRANSACTION: TRANSACTION_STATE}
 KEYS_FROM = 4
 NO_NODE = -1
 
 
 def find_coordinator_handler(
-    coordinator: GroupCoordinator, image: ClusterImage, controller: TopicAdministration
+    groups: GroupCoordinator,
+    transactions: TransactionCoordinator,
+    image: ClusterImage,
+    controller: TopicAdministration,
 ) -> Handler:
+    partition_of = {GROUP: groups.partition_of, TRANSACTION: transactions.partition_of}
+
     async def answer(request: Request) -> bytes:
         asked = decode(FindCoordinatorRequest, request.api_version, request.body)
         keys = asked.coordinator_keys if request.api_version >= KEYS_FROM else [asked.key]
         try:
             if keys:
                 await make_sure_of_topic(asked.key_type)
-            found = [located(request, key) for key in keys]
+            found = [located(request, asked.key_type, key) for key in keys]
         except Refused as refused:
             found = [_nowhere(key, refused) for key in keys]
         return _respond(request.api_version, found)
 
     async def make_sure_of_topic(key_type: int) -> None:
-        if key_type == TRANSACTION:
-            raise Refused(ErrorCode.CLUSTER_AUTHORIZATION_FAILED, "this broker does not serve transactions")
-        if key_type != GROUP:
+        topic = TOPICS.get(key_type)
+        if topic is None:
             raise Refused(ErrorCode.INVALID_REQUEST, f"there is no coordinator of type {key_type}")
-        if CONSUMER_OFFSETS in image.topics:
+        if topic in image.topics:
             return
         try:
-            await controller.create_topic_by_default(CONSUMER_OFFSETS)
+            await controller.create_topic_by_default(topic)
         except (Refused, StoreError, StorageFailed) as failure:
-            raise Refused(ErrorCode.COORDINATOR_NOT_AVAILABLE, f"no {CONSUMER_OFFSETS}: {failure}") from failure
+            raise Refused(ErrorCode.COORDINATOR_NOT_AVAILABLE, f"no {topic}: {failure}") from failure
 
-    def located(request: Request, group: str) -> Coordinator:
-        partition = image.topics[CONSUMER_OFFSETS].partitions.get(coordinator.partition_of(group))
+    def located(request: Request, key_type: int, key: str) -> Coordinator:
+        topic = image.topics.get(TOPICS[key_type])
+        partition = None if topic is None else topic.partitions.get(partition_of[key_type](key))
         broker = image.brokers.get(partition.leader_id) if partition is not None else None
         if broker is None:
-            return _nowhere(group, Refused(ErrorCode.COORDINATOR_NOT_AVAILABLE, "the group's partition has no leader"))
+            return _nowhere(key, Refused(ErrorCode.COORDINATOR_NOT_AVAILABLE, "its partition has no leader"))
         host, port = (broker.host, broker.port) if broker.host else request.connection.local_address
-        return Coordinator(group, broker.broker_id, host, port)
+        return Coordinator(key, broker.broker_id, host, port)
 
     return by_procedure(answer)
 

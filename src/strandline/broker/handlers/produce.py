@@ -3,17 +3,23 @@
 The requests of one receive are collected, and `settle` appends what belongs to one partition in one write. Then each
 request is answered, or waits for the high watermark (acks=all), for its timeout at most.
 
+A request within a transaction may have to wait before anything is appended (`transactional_produce`).
+
 acks=0 has no answer. An error can only be told by closing the connection, which makes the client ask for metadata
 and find out.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+
+from strandline.broker.connection import Connection, Pending
 from strandline.broker.dispatch import Instead, Request
 from strandline.broker.host import Host
 from strandline.broker.partition import Partition
 from strandline.broker.partitions import NO_PARTITIONS, Partitions, TopicPartitions
-from strandline.broker.produce_lane import ALL_IN_SYNC, LaneRequest, lane_of
+from strandline.broker.produce_lane import ALL_IN_SYNC, LaneRequest, ProduceLane, lane_of
+from strandline.broker.transactional_produce import ProduceInTransactions, TransactionalRequest
 from strandline.log.log_writer import Appended
 from strandline.model.failures import ErrorCode, Refused, StorageFailed
 from strandline.records.batch import (
@@ -56,21 +62,28 @@ class Produced:
 
 
 Place = tuple[Produced, PartitionProduceResponse]  # where the outcome of an append goes
+Collect = Callable[[Partition, Buffer, Place], None]
 
 
 class ProduceHandler:
     """Handles Produce requests; `settle` is for the dispatch, after the last request of a receive."""
 
-    def __init__(self, partitions: Partitions, host: Host) -> None:
+    def __init__(self, partitions: Partitions, host: Host, transactions: ProduceInTransactions) -> None:
         self._partitions = partitions
         self._host = host
+        self._transactions = transactions
         self._produced: list[Produced] = []
-        self._batches: dict[Partition, list[Buffer]] = {}
-        self._answers: dict[Partition, list[Place | LaneRequest]] = {}
+        self.collected: dict[Partition, list[Buffer]] = {}  # batches that wait for `settle`
+        self._answers: dict[Partition, list[Place]] = {}
 
     def __call__(self, request: Request) -> Instead:
         asked = decode_produce_request(request.api_version, request.body)
         produced = Produced(request, asked.acks, asked.timeout_ms)
+        add: Collect = self.add
+        in_transaction = None
+        if asked.transactional_id is not None:
+            in_transaction = TransactionalRequest(self._transactions, asked.transactional_id, request.api_version)
+            add = in_transaction.add
         for topic in asked.topic_data:
             answer = TopicProduceResponse(topic.name, topic.topic_id)
             produced.response.responses.append(answer)
@@ -78,7 +91,9 @@ class ProduceHandler:
             for data in topic.partition_data:
                 result = PartitionProduceResponse(data.index, 0, -1)
                 answer.partition_responses.append(result)
-                self._collect(produced, asked, of_topic, data, result)
+                self._collect(produced, asked, of_topic, data, result, add)
+        if in_transaction is not None and in_transaction.begin(self, produced):
+            return Instead.PARKED
         self._produced.append(produced)
         self._open_lane(request, asked)
         return Instead.DEFERRED
@@ -93,7 +108,7 @@ class ProduceHandler:
         partition = self._topic(request.api_version, topic).get(topic.partition_data[0].index)
         if partition is not None and not partition.is_internal:
             frame = request.frame
-            request.connection.lane = lane_of(frame, asked, request.api_version, partition, self._add)
+            request.connection.lane = lane_of(frame, asked, request.api_version, partition, self)
 
     def _topic(self, version: int, topic: TopicProduceData) -> TopicPartitions:
         if version >= TOPIC_IDS_FROM:
@@ -107,6 +122,7 @@ class ProduceHandler:
         of_topic: TopicPartitions,
         data: PartitionProduceData,
         result: PartitionProduceResponse,
+        add: Collect,
     ) -> None:
         partition = of_topic.get(data.index)
         if partition is None:
@@ -119,12 +135,12 @@ class ProduceHandler:
         except Refused as refused:
             refuse(result, refused)
             return
-        self._add(partition, batch, (produced, result))
+        add(partition, batch, (produced, result))
 
-    def _add(self, partition: Partition, batch: Buffer, place: Place | LaneRequest) -> None:
-        batches = self._batches.get(partition)
+    def add(self, partition: Partition, batch: Buffer, place: Place) -> None:
+        batches = self.collected.get(partition)
         if batches is None:
-            self._batches[partition] = [batch]
+            self.collected[partition] = [batch]
             self._answers[partition] = [place]
         else:
             batches.append(batch)
@@ -134,11 +150,7 @@ class ProduceHandler:
         """What can be said before the log looks at the batch."""
         if partition.is_internal:
             raise Refused(ErrorCode.INVALID_TOPIC_EXCEPTION, f"{partition.name.topic} is not written by clients")
-        leader = partition.leader
-        if leader is None:
-            raise Refused(ErrorCode.NOT_LEADER_OR_FOLLOWER, f"this broker does not lead {partition.name}")
-        if asked.acks != LEADER_ONLY or leader.is_fenced:
-            leader.check_append(asked.acks)
+        self.check_leader(partition, asked.acks)
         batch = data.records
         if batch is None or len(batch) < HEAD_BYTES:
             raise Refused(ErrorCode.INVALID_RECORD, "there is no record batch for the partition")
@@ -146,55 +158,59 @@ class ProduceHandler:
             _check_attributes(batch[ATTRIBUTES_POSITION + 1], asked.transactional_id, version)
         return batch
 
+    def check_leader(self, partition: Partition, acks: int) -> None:
+        leader = partition.leader
+        if leader is None:
+            raise Refused(ErrorCode.NOT_LEADER_OR_FOLLOWER, f"this broker does not lead {partition.name}")
+        if acks != LEADER_ONLY or leader.is_fenced:
+            leader.check_append(acks)
+
     # After the last request of a receive.
 
     def settle(self) -> None:
-        batches, answers = self._batches, self._answers
-        self._batches, self._answers = {}, {}
+        batches, answers = self.collected, self._answers
+        self.collected, self._answers = {}, {}
         if batches:
             now_ms = self._host.now_ms()
             for partition, of_partition in batches.items():
-                self._append(partition, of_partition, answers[partition], now_ms)
+                self.append(partition, of_partition, answers[partition], now_ms)
         if self._produced:
             produced, self._produced = self._produced, []
             for each in produced:
-                self._finish(each)
+                self.finish(each)
 
-    def _append(
-        self,
-        partition: Partition,
-        batches: list[Buffer],
-        answers: list[Place | LaneRequest],
-        now_ms: int,
-    ) -> None:
-        try:
-            outcomes = partition.append(batches, now_ms)
-        except StorageFailed as failure:
-            outcomes = [Refused(ErrorCode.KAFKA_STORAGE_ERROR, str(failure))] * len(batches)
-        for place, outcome in zip(answers, outcomes, strict=True):
-            if type(place) is LaneRequest:
-                lane = place.lane
-                if type(outcome) is Appended and (
-                    lane.acks != ALL_IN_SYNC or outcome.last_offset < partition.high_watermark
-                ):
-                    place.parts = [lane.answer(place.correlation_id, outcome.base_offset, outcome.log_append_time_ms)]
-                    continue
-                produced, result = self._general(place)
-            else:
-                assert isinstance(place, tuple)
-                produced, result = place
+    def append(self, partition: Partition, batches: Sequence[Buffer], answers: Sequence[Place], now_ms: int) -> None:
+        for (produced, result), outcome in zip(answers, self._outcomes(partition, batches, now_ms), strict=True):
             _note(produced, partition, result, outcome)
 
-    def _general(self, request: LaneRequest) -> Place:
-        """A request that came along a lane and turned out to have more to it."""
-        lane = request.lane
-        result = PartitionProduceResponse(lane.partition.name.partition, 0, -1)
-        produced = Produced(request, lane.acks, lane.timeout_ms)
-        produced.response = lane.response(result)
-        self._produced.append(produced)
-        return produced, result
+    def _outcomes(self, partition: Partition, batches: Sequence[Buffer], now_ms: int) -> Sequence[Appended | Refused]:
+        try:
+            return partition.append(batches, now_ms)
+        except StorageFailed as failure:
+            return [Refused(ErrorCode.KAFKA_STORAGE_ERROR, str(failure))] * len(batches)
 
-    def _finish(self, produced: Produced) -> None:
+    # Requests along a lane.
+
+    def append_run(
+        self, lane: ProduceLane, batches: list[memoryview], correlation_ids: list[int], connection: Connection
+    ) -> bytes | list[Pending]:
+        """Those of one receive, in one write: their answers, or what waits for them."""
+        outcomes = self._outcomes(lane.partition, batches, self._host.now_ms())
+        answers = lane.answers(correlation_ids, outcomes)
+        if answers is not None:
+            return answers
+        requests: list[Pending] = []
+        for correlation_id, outcome in zip(correlation_ids, outcomes, strict=True):
+            request = LaneRequest(connection, lane, correlation_id)
+            result = PartitionProduceResponse(lane.partition.name.partition, 0, -1)
+            produced = Produced(request, lane.acks, lane.timeout_ms)
+            produced.response = lane.response(result)
+            _note(produced, lane.partition, result, outcome)
+            self.finish(produced)
+            requests.append(request)
+        return requests
+
+    def finish(self, produced: Produced) -> None:
         if produced.acks == NO_ACKS:
             _finish_unanswered(produced)
         elif any(partition.high_watermark < offset for partition, _, offset in produced.places):
@@ -257,13 +273,8 @@ def _note(
 def _check_attributes(attributes: int, transactional_id: str | None, version: int) -> None:
     if version < ZSTD_FROM and attributes & CODEC_MASK == Codec.ZSTD:
         raise Refused(ErrorCode.UNSUPPORTED_COMPRESSION_TYPE, "zstd needs version 7 of Produce")
-    if attributes & TRANSACTIONAL:
-        if transactional_id is None:
-            raise Refused(
-                ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED, "a transactional batch needs a transactional id"
-            )
-        # Nobody could end it here, and whoever reads committed records would wait for its end.
-        raise Refused(ErrorCode.INVALID_TXN_STATE, "the partition is in no transaction: this broker serves none")
+    if attributes & TRANSACTIONAL and transactional_id is None:
+        raise Refused(ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED, "a transactional batch needs a transactional id")
 
 
 def refuse(result: PartitionProduceResponse, refused: Refused) -> None:

@@ -5,9 +5,9 @@ Clients send up to version 3, one transaction each; from 4 on brokers ask for ma
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
+from strandline.model.lazy_dataclass import dataclass
 from strandline.wire.layout import Message, boolean, int16, int32, int64, many, text
 
 

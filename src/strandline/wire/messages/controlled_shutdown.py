@@ -5,9 +5,9 @@ As in Kafka 3.9, between brokers only. `remaining_partitions` are those that it 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
+from strandline.model.lazy_dataclass import dataclass
 from strandline.wire.layout import Message, int16, int32, int64, many, text
 
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
+from strandline.model.lazy_dataclass import dataclass
 from strandline.wire.layout import Message, int16, int32, many, text
 
 

@@ -5,9 +5,9 @@ As in Kafka 3.9, between brokers only. It feeds what brokers answer to Metadata.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
+from strandline.model.lazy_dataclass import dataclass
 from strandline.wire.layout import Message, boolean, int8, int16, int32, int64, many, text, uuid
 
 

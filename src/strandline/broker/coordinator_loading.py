@@ -1,4 +1,4 @@
-"""Reading a partition of `__consumer_offsets` into a new shard.
+"""Reading a partition of `__consumer_offsets` or `__transaction_state` into a new shard.
 
 It may be much, and cold: it goes in chunks, each read and applied in a thread, while the shard is nobody else's yet.
 Between two chunks the owner's thread looks whether the partition is still ours. One partition is loaded at a time:
@@ -13,24 +13,28 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from functools import partial
 
-from strandline.broker.group_batches import replay
 from strandline.broker.host import Host
 from strandline.broker.partition import Partition
-from strandline.groups.shard import GroupShard
 from strandline.log.log_slice import LogSlice
 from strandline.model.failures import CorruptData, StorageFailed
+from strandline.records.batch import Buffer
 
 logger = logging.getLogger(__name__)
 
 Loaded = Callable[[bool], object]
+Damaged = Callable[[str], object]
+# Applies every whole batch in these bytes; gives the offset after the last of them, None where there is none.
+Replay = Callable[[Buffer, Damaged], int | None]
 
 
 class Loading:
     """One partition on its way. `done` hears whether all of it could be read; not after `cancel`."""
 
-    def __init__(self, partition: Partition, shard: GroupShard, done: Loaded) -> None:
+    def __init__(self, partition: Partition, what: str, replay: Replay, done: Loaded) -> None:
+        """`what` is loaded, in a word for the log. `replay` runs in a thread."""
         self.partition = partition
-        self.shard = shard
+        self.what = what
+        self.replay = replay
         self.done = done
         self.is_cancelled = False
         self.next_offset = partition.log.log_start_offset
@@ -46,7 +50,7 @@ class Loading:
         return log.read(min(self.next_offset, self.end_offset), max_bytes, max_offset=self.end_offset)
 
     def damaged(self, what: str) -> None:
-        logger.error("%s: passed over while loading groups: %s", self.partition.name, what)
+        logger.error("%s: passed over while loading %s: %s", self.partition.name, self.what, what)
 
 
 class LoadingQueue:
@@ -87,7 +91,7 @@ class LoadingQueue:
                 raise CorruptData(f"no batch begins at offset {loading.next_offset}")
         except OSError as error:
             self._failed(loading, loading.partition.log.failed_to_read(error))
-        except Exception as failure:  # a bug must not leave its groups waiting for ever
+        except Exception as failure:  # a bug must not leave its clients waiting for ever
             self._failed(loading, failure)
         else:
             loading.next_offset = next_offset
@@ -95,7 +99,7 @@ class LoadingQueue:
 
     def _failed(self, loading: Loading, failure: Exception) -> None:
         if not loading.is_cancelled:
-            logger.error("groups of %s could not be loaded", loading.partition.name, exc_info=failure)
+            logger.error("%s of %s could not be loaded", loading.what, loading.partition.name, exc_info=failure)
         self._end(loading, is_whole=False)
 
     def _end(self, loading: Loading, *, is_whole: bool) -> None:
@@ -105,4 +109,4 @@ class LoadingQueue:
 
 
 def _replay_chunk(loading: Loading, chunk: LogSlice) -> int | None:
-    return replay(loading.shard, chunk.read(), loading.damaged)
+    return loading.replay(chunk.read(), loading.damaged)

@@ -1,0 +1,165 @@
+"""The short way of a Fetch request: one that looks like the one before it, but for where it reads from.
+
+A consumer of one partition without a session (librdkafka never has one) sends requests which differ in their
+correlation id and their fetch offset alone:
+
+    api key, version | correlation id | client id … partition, epoch | fetch offset | limits, rack
+       the same           differs               the same                 differs       the same
+
+It is known by three comparisons then; the partition, its limits and the answer's head are known from the last time.
+There must be enough to answer at once: all else, errors and long polls, is the general way's (`handlers.fetch`).
+"""
+
+from __future__ import annotations
+
+from struct import Struct
+
+from strandline.broker.connection import NOTHING_TAKEN, Connection, Part, Pending, Taken
+from strandline.broker.dispatch import Request
+from strandline.broker.partition import Partition
+from strandline.log.log_slice import LogSlice
+from strandline.model.failures import ProtocolError, Refused, StorageFailed
+from strandline.wire.fetch_request import decode_fetch_request, fetch_offset_position
+from strandline.wire.fetch_response import FLEXIBLE_FROM, encode_fetch_response
+from strandline.wire.header import frame_response
+from strandline.wire.messages.fetch import (
+    FetchableTopicResponse,
+    FetchRequest,
+    FetchResponse,
+    FetchTopic,
+    PartitionData,
+)
+from strandline.wire.primitives import INT32, encode_uvarint
+from strandline.wire.versions import ApiKey
+
+FIRST_VERSION = 9  # from here on a request has the leader epoch
+CORRELATION_START, CORRELATION_END = 4, 8
+SIZE_BYTES, OFFSET_BYTES = 4, 8
+TAGS_BYTES = 3  # of the partition, the topic and the answer: none
+NO_SESSION = (0, -1)  # id and epoch
+READ_UNCOMMITTED = 0
+
+UNLIKELY_OFFSET = bytes(range(1, 9))
+
+read_size = Struct(">i").unpack_from
+PLACES = Struct(">qqq")  # high watermark, last stable offset and log start offset in an answer
+PLACEHOLDER = PLACES.pack(0x5374_7261_6E64_6C69, 0x6E65_2068_6967_6820, 0x7761_7465_726D_6172)
+
+
+class FetchLane:
+    __slots__ = (
+        "_after_correlation", "_after_offset", "_answer_end", "_answer_middle", "_answer_start", "_before_correlation",
+        "_bytes_max", "_bytes_min", "_frame_bytes", "_leader_epoch", "_partition", "_read_frame", "_version",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        frame: memoryview,
+        offset_at: int,
+        version: int,
+        asked: FetchRequest,
+        partition: Partition,
+        fetch_bytes_max: int,
+    ) -> None:
+        """`offset_at` is where the fetch offset lies in the frame."""
+        wanted = asked.topics[0].partitions[0]
+        self._partition = partition
+        self._version = version
+        self._leader_epoch = wanted.current_leader_epoch
+        self._bytes_min = max(1, asked.min_bytes)
+        self._bytes_max = max(0, min(wanted.partition_max_bytes, asked.max_bytes, fetch_bytes_max))
+        self._frame_bytes = len(frame)
+        self._before_correlation = bytes(frame[:CORRELATION_START])
+        self._after_correlation = bytes(frame[CORRELATION_END:offset_at])
+        self._after_offset = bytes(frame[offset_at + OFFSET_BYTES :])
+        self._read_frame = Struct(f">4si{len(self._after_correlation)}sq{len(self._after_offset)}s").unpack_from
+        self._set_answer(asked.topics[0], wanted.partition)
+
+    def _set_answer(self, topic: FetchTopic, index: int) -> None:
+        high_watermark, last_stable_offset, log_start_offset = PLACES.unpack(PLACEHOLDER)
+        data = PartitionData(index, 0, high_watermark, last_stable_offset, log_start_offset, records=b"")
+        response = FetchResponse(responses=[FetchableTopicResponse(topic.topic, topic.topic_id, [data])])
+        parts, _ = encode_fetch_response(self._version, response)
+        self._answer_start, rest = b"".join(part for part in parts if isinstance(part, bytearray)).split(PLACEHOLDER)
+        end = len(rest) - (TAGS_BYTES if self._version >= FLEXIBLE_FROM else 0)
+        self._answer_middle, self._answer_end = rest[:end].removesuffix(self._length(0)), rest[end:]
+
+    def _length(self, records_bytes: int) -> bytes:
+        return encode_uvarint(records_bytes + 1) if self._version >= FLEXIBLE_FROM else INT32.pack(records_bytes)
+
+    def take(
+        self, frame: memoryview | None, received: memoryview, frame_bytes_max: int, connection: Connection
+    ) -> Taken:
+        """One at a time: whoever sends two at once gets the second by the general way."""
+        if frame is not None:
+            if len(frame) != self._frame_bytes:
+                return NOTHING_TAKEN
+            replies = self._answer(frame, 0, connection)
+            return (replies, 1, 0) if replies else NOTHING_TAKEN
+        end = SIZE_BYTES + self._frame_bytes
+        if len(received) < end or self._frame_bytes > frame_bytes_max or read_size(received) != (self._frame_bytes,):
+            return NOTHING_TAKEN
+        replies = self._answer(received, SIZE_BYTES, connection)
+        return (replies, 1, end) if replies else NOTHING_TAKEN
+
+    def _answer(self, buffer: memoryview, position: int, connection: Connection) -> list[Pending]:
+        """Empty: it is not alike, or there is something to be said that the general way says better."""
+        before, correlation_id, after, offset, rest = self._read_frame(buffer, position)
+        partition = self._partition
+        leader = partition.leader
+        if (
+            after != self._after_correlation
+            or rest != self._after_offset
+            or before != self._before_correlation
+            or leader is None
+            or self._leader_epoch not in (-1, leader.leader_epoch)
+        ):
+            return []
+        try:
+            found = partition.read(offset, self._bytes_max)
+        except (Refused, StorageFailed):
+            return []
+        if found.length < self._bytes_min:
+            return []
+        answered = Pending(connection)
+        answered.parts = self._parts(correlation_id, found)
+        return [answered]
+
+    def _parts(self, correlation_id: int, found: LogSlice) -> list[Part]:
+        partition = self._partition
+        places = PLACES.pack(partition.high_watermark, partition.last_stable_offset, partition.log.log_start_offset)
+        head = b"".join([self._answer_start, places, self._answer_middle, self._length(found.length)])
+        body_bytes = len(head) + found.length + len(self._answer_end)
+        return [frame_response(ApiKey.FETCH, self._version, correlation_id, body_bytes) + head, found, self._answer_end]
+
+
+def fetch_lane_of(
+    request: Request, asked: FetchRequest, partition: Partition, fetch_bytes_max: int
+) -> FetchLane | None:
+    """The lane that this request, which has one partition, leaves behind; None where there is more to it."""
+    wanted, version = asked.topics[0].partitions[0], request.api_version
+    if (
+        version < FIRST_VERSION
+        or (asked.session_id, asked.session_epoch) != NO_SESSION
+        or asked.isolation_level != READ_UNCOMMITTED
+        or asked.replica_state.replica_id >= 0
+        or wanted.last_fetched_epoch >= 0
+    ):
+        return None
+    offset_at = fetch_offset_position(version, asked.topics[0].topic)
+    if not _is_offset_at(offset_at, version, request.body):
+        return None
+    return FetchLane(
+        request.frame, request.header.body_position + offset_at, version, asked, partition, fetch_bytes_max
+    )
+
+
+def _is_offset_at(position: int, version: int, body: memoryview) -> bool:
+    """Another number there is another offset. It lies elsewhere if counts are written in more bytes than they need."""
+    changed = bytearray(body)
+    changed[position : position + OFFSET_BYTES] = UNLIKELY_OFFSET
+    try:
+        wanted = decode_fetch_request(version, bytes(changed)).topics[0].partitions[0]
+    except (ProtocolError, IndexError):
+        return False
+    return wanted.fetch_offset == int.from_bytes(UNLIKELY_OFFSET, "big")

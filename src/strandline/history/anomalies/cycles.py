@@ -1,0 +1,96 @@
+"""Cycles: A came before B and B before A.
+
+One pass over all edges together finds out whether there is any cycle at all; nearly always there is none, or few
+nodes are in one. Only among these is it asked of which edges it is made, from the fewest kinds to all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from strandline.history.dependencies import Dependencies
+from strandline.history.expectations import Expectations
+from strandline.history.graph import components, short_cycle
+from strandline.history.index import History
+from strandline.history.operations import Poll, Send
+from strandline.history.transactions import Transaction
+from strandline.history.verdict import Anomaly, Kind
+
+
+class CycleClass(NamedTuple):
+    kind: Kind
+    edges: tuple[str, ...]
+    is_bad: bool
+
+
+# Writes of transactions are not isolated from each other, so cycles that need a ww edge are normal.
+CYCLE_CLASSES = (
+    CycleClass(Kind.WRITE_CYCLE, ("ww",), is_bad=False),
+    CycleClass(Kind.READ_CYCLE, ("wr",), is_bad=True),
+    CycleClass(Kind.MIXED_CYCLE, ("ww", "wr"), is_bad=False),
+    CycleClass(Kind.WRITE_CYCLE_PROCESS, ("ww", "process"), is_bad=False),
+    CycleClass(Kind.READ_CYCLE_PROCESS, ("wr", "process"), is_bad=True),
+    CycleClass(Kind.WRITE_CYCLE_REALTIME, ("ww", "process", "realtime"), is_bad=False),
+    CycleClass(Kind.READ_CYCLE_REALTIME, ("wr", "process", "realtime"), is_bad=True),
+)
+
+
+def cycles(history: History, _expectations: Expectations) -> Iterator[Anomaly]:
+    """G0 of writes, G1c of reads, and either with the order within processes or in time."""
+    graph = Dependencies(history)
+    suspects = components(_together(list(graph.edges.values())))
+    if not suspects:
+        return
+    nodes = sorted(node for component in suspects for node in component)
+    told: list[tuple[set[str], set[int]]] = []
+    for cycle_class in CYCLE_CLASSES:
+        edges = _among(nodes, [graph.edges[name] for name in cycle_class.edges], len(graph.operations))
+        for component in components(edges, nodes):
+            is_told = any(names < set(cycle_class.edges) and known & set(component) for names, known in told)
+            if not is_told:
+                told.append((set(cycle_class.edges), set(component)))
+                yield _anomaly(graph, cycle_class, short_cycle(edges, component))
+
+
+def _together(several: Sequence[Sequence[Sequence[int]]]) -> list[list[int]]:
+    return [[target for edges in each for target in edges] for each in zip(*several, strict=True)]
+
+
+def _among(nodes: list[int], several: Sequence[Sequence[Sequence[int]]], count: int) -> list[list[int]]:
+    """Edges between these nodes only."""
+    members = set(nodes)
+    kept: list[list[int]] = [[] for _ in range(count)]
+    for node in nodes:
+        kept[node] = [target for edges in several for target in edges[node] if target in members]
+    return kept
+
+
+def _anomaly(graph: Dependencies, cycle_class: CycleClass, cycle: list[int]) -> Anomaly:
+    steps = []
+    for node, following in zip(cycle, [*cycle[1:], cycle[0]], strict=True):
+        name = next(name for name in cycle_class.edges if following in graph.edges[name][node])
+        steps.append(f"{_name(graph, node)} -{name}-> ")
+    shown = [part for node in cycle for part in _first_part(graph.operations[node])]
+    return Anomaly(
+        cycle_class.kind,
+        cycle_class.is_bad,
+        f"{''.join(steps)}{_name(graph, cycle[0])}",
+        processes=tuple(dict.fromkeys(operation.process for operation in shown)),
+        operations=tuple(operation.number for operation in shown),
+    )
+
+
+def _first_part(operation: Send | Poll | Transaction | None) -> Sequence[Send | Poll]:
+    if isinstance(operation, Transaction):
+        return operation.sends[:1] or operation.polls[:1]
+    return () if operation is None else (operation,)
+
+
+def _name(graph: Dependencies, node: int) -> str:
+    operation = graph.operations[node]
+    if operation is None:
+        return "a moment"
+    if isinstance(operation, Transaction):
+        return f"transaction {operation.name}"
+    return f"{type(operation).__name__.lower()} {operation.number} of {operation.process}"

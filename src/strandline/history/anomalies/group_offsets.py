@@ -1,0 +1,149 @@
+"""Where groups go on: at the offset that was committed last, and in transactions never twice from the same.
+
+Which commit was the last is not always known: two may overlap, one of unknown outcome may count or not. A group may
+begin at any that could have been the last. Groups in which somebody commits by itself are not judged: not all commits
+are known.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections import defaultdict
+from collections.abc import Iterator
+from itertools import accumulate
+from typing import NamedTuple
+
+from strandline.history.expectations import Expectations
+from strandline.history.index import History
+from strandline.history.operations import Commit, Outcome
+from strandline.history.reading import Start
+from strandline.history.transactions import Fate, Transaction
+from strandline.history.verdict import Anomaly, Kind
+from strandline.model.partitions import TopicPartition
+
+NEVER_US = 2**63 - 1
+
+
+class Committed(NamedTuple):
+    began_us: int
+    ended_us: int  # NEVER_US if its outcome is unknown: it may yet count
+    offset: int
+    commit: Commit
+
+
+class PlaceOfGroup:
+    """What a group committed for one partition, by when it began."""
+
+    def __init__(self, commits: list[Committed]) -> None:
+        known = [each for each in commits if each.ended_us != NEVER_US]
+        self._commits = sorted(known, key=lambda each: (each.began_us, each.commit.number))
+        self._began_us = [each.began_us for each in self._commits]
+        self._ended_us = list(accumulate((each.ended_us for each in self._commits), max))  # of all up to each
+        self._in_doubt = [each for each in commits if each.ended_us == NEVER_US]
+
+    def candidates(self, began_us: int, known_us: int) -> list[Committed]:
+        """Those that whoever asked between these moments may have found, or none if there is none for sure."""
+        index = bisect_right(self._began_us, known_us) - 1
+        found: list[Committed] = []
+        last: Committed | None = None
+        while index >= 0 and (last is None or self._ended_us[index] >= last.began_us):
+            commit = self._commits[index]
+            if last is None or commit.ended_us >= last.began_us:
+                found.append(commit)
+            if last is None and commit.ended_us <= began_us:
+                last = commit
+            index -= 1
+        if last is None:
+            return []
+        return found + [each for each in self._in_doubt if each.began_us <= known_us]
+
+
+def lost_commits(history: History, _expectations: Expectations) -> Iterator[Anomaly]:
+    """A group went on before the offset that it had committed last."""
+    for start, candidates in _judged_starts(history):
+        lowest = min(candidates, key=lambda each: each.offset)
+        if start.offset < max(lowest.offset, 0) and lowest.offset > history.log(start.partition).trimmed_before:
+            yield _wrong_start(Kind.LOST_COMMIT, start, lowest, "the group had committed")
+
+
+def phantom_commits(history: History, expectations: Expectations) -> Iterator[Anomaly]:
+    """A group went on after the offset that it had committed last, past records that it should have read."""
+    for start, candidates in _judged_starts(history):
+        highest = max(candidates, key=lambda each: each.offset)
+        is_committed = history.reads_committed(start.assign.process)
+        log = history.log(start.partition)
+        if not expectations.may_delete and log.between(highest.offset, start.offset, is_committed=is_committed):
+            yield _wrong_start(Kind.PHANTOM_COMMIT, start, highest, "the group had committed no more than")
+
+
+def consumed_twice(history: History, _expectations: Expectations) -> Iterator[Anomaly]:
+    """Two committed transactions of a group consumed the same record: exactly once was promised (KIP-447)."""
+    consumers: dict[tuple[str, TopicPartition, int], Transaction] = {}
+    for transaction in history.transactions.with_fate(Fate.COMMITTED):
+        for group in {commit.group for commit in transaction.commits if commit.outcome is not Outcome.FAIL}:
+            for poll in transaction.polls:
+                for partition, offset, value in poll.records:
+                    other = consumers.setdefault((group, partition, offset), transaction)
+                    if other is not transaction:
+                        yield Anomaly(
+                            Kind.CONSUMED_TWICE,
+                            True,
+                            f"group {group} consumed {value!r} from {partition} at offset {offset} in transaction"
+                            f" {other.name} and again in {transaction.name}, and both were committed",
+                            partition,
+                            (offset,),
+                            (value,),
+                            (poll.process,),
+                            (other.polls[0].number, poll.number),
+                        )
+
+
+def _judged_starts(history: History) -> Iterator[tuple[Start, list[Committed]]]:
+    unjudged = {client.group for client in history.clients.values() if client.commits_by_itself}
+    places = _places(history)
+    for start in history.starts:
+        group = history.client(start.assign.process).group
+        if group is None or group in unjudged or (group, start.partition) not in places:
+            continue
+        candidates = places[group, start.partition].candidates(start.assign.began_us, start.known_us)
+        if candidates and all(history.share_clock(start.assign.process, each.commit.process) for each in candidates):
+            yield start, candidates
+
+
+def _places(history: History) -> dict[tuple[str, TopicPartition], PlaceOfGroup]:
+    commits: dict[tuple[str, TopicPartition], list[Committed]] = defaultdict(list)
+    for commit in history.commits:
+        times = _times(history, commit)
+        if times is not None:
+            for partition, offset in commit.offsets:
+                commits[commit.group, partition].append(Committed(*times, offset, commit))
+    return {key: PlaceOfGroup(entries) for key, entries in commits.items()}
+
+
+def _times(history: History, commit: Commit) -> tuple[int, int] | None:
+    """When it took effect, or None if it never did."""
+    if commit.outcome is Outcome.FAIL:
+        return None
+    if commit.transaction is None:
+        return commit.began_us, commit.ended_us if commit.outcome is Outcome.OK else NEVER_US
+    transaction = history.transactions.by_name[commit.transaction]
+    if transaction.fate is Fate.ABORTED:
+        return None
+    end = transaction.acknowledged_end
+    if end is None or commit.outcome is not Outcome.OK:
+        return commit.began_us, NEVER_US
+    return end.began_us, end.ended_us
+
+
+def _wrong_start(kind: Kind, start: Start, committed: Committed, what: str) -> Anomaly:
+    return Anomaly(
+        kind,
+        True,
+        f"{start.assign.process} began to read {start.partition} at offset {start.offset} for its group, where {what}"
+        f" {committed.offset} (by {committed.commit.process})",
+        start.partition,
+        (start.offset, committed.offset),
+        (),
+        tuple(dict.fromkeys((start.assign.process, committed.commit.process))),
+        (start.assign.number, committed.commit.number),
+    )

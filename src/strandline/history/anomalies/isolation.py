@@ -1,0 +1,82 @@
+"""What was read that should not have been: of failed writes, of aborted transactions, of those not yet committed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from strandline.history.expectations import Expectations
+from strandline.history.index import History
+from strandline.history.operations import Outcome, Poll, Record, Send
+from strandline.history.transactions import Fate
+from strandline.history.verdict import Anomaly, Kind
+
+
+def aborted_reads(history: History, _expectations: Expectations) -> Iterator[Anomaly]:
+    """G1a: somebody read a write that failed for sure, or, reading committed records, one of an aborted transaction."""
+    aborted = {transaction.name for transaction in history.transactions.with_fate(Fate.ABORTED)}
+    if not aborted and not any(send.outcome is Outcome.FAIL for send in history.sends):
+        return
+    for poll, record, writer in _reads(history):
+        if writer.outcome is Outcome.FAIL:
+            why = "which failed"
+        elif writer.transaction in aborted and history.reads_committed(poll.process):
+            why = f"in transaction {writer.transaction}, which was aborted"
+        else:
+            continue
+        yield _read_of(Kind.ABORTED_READ, poll, record, writer, f"sent by {writer.process}, {why}")
+
+
+def precommitted_reads(history: History, _expectations: Expectations) -> Iterator[Anomaly]:
+    """A transaction read what it had sent itself, before its own end."""
+    for transaction in history.transactions.by_name.values():
+        for poll in transaction.polls:
+            if not history.reads_committed(poll.process):
+                continue
+            for record in poll.records:
+                writer = history.writer(record.partition.topic, record.value)
+                if writer is not None and writer.transaction == transaction.name:
+                    why = f"which its own transaction {transaction.name} had sent and not committed"
+                    yield _read_of(Kind.PRECOMMITTED_READ, poll, record, writer, why)
+
+
+def uncommitted_reads(history: History, _expectations: Expectations) -> Iterator[Anomaly]:
+    """A reader of committed records saw a record before the commit of its transaction was even asked for."""
+    if not history.transactions.by_name:
+        return
+    asked_us = {
+        transaction.name: (min(end.began_us for end in transaction.commit_attempts), transaction.commit_attempts[0])
+        for transaction in history.transactions.by_name.values()
+        if transaction.commit_attempts
+    }
+    for poll, record, writer in _reads(history):
+        if writer.transaction is None or writer.transaction not in asked_us or poll.transaction == writer.transaction:
+            continue
+        began_us, end = asked_us[writer.transaction]
+        if (
+            poll.ended_us < began_us
+            and history.reads_committed(poll.process)
+            and history.share_clock(poll.process, end.process)
+        ):
+            why = f"{began_us - poll.ended_us} µs before {end.process} asked for the commit of {writer.transaction}"
+            yield _read_of(Kind.UNCOMMITTED_READ, poll, record, writer, why)
+
+
+def _reads(history: History) -> Iterator[tuple[Poll, Record, Send]]:
+    for poll in history.polls:
+        for record in poll.records:
+            writer = history.writer(record.partition.topic, record.value)
+            if writer is not None:
+                yield poll, record, writer
+
+
+def _read_of(kind: Kind, poll: Poll, record: Record, writer: Send, why: str) -> Anomaly:
+    return Anomaly(
+        kind,
+        True,
+        f"{poll.process} read {record.value!r} from {record.partition} at offset {record.offset}, {why}",
+        record.partition,
+        (record.offset,),
+        (record.value,),
+        tuple(dict.fromkeys((poll.process, writer.process))),
+        (poll.number, writer.number),
+    )

@@ -1,0 +1,98 @@
+"""Anomalies of a log itself: what lies where, whoever reads it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from strandline.history.expectations import Expectations
+from strandline.history.index import History
+from strandline.history.operations import Poll
+from strandline.history.partition_log import Claim, Witness
+from strandline.history.verdict import Anomaly, Kind
+
+
+def inconsistent_offsets(history: History, _expectations: Expectations) -> Iterator[Anomaly]:
+    """An offset with two values. A write that not all in-sync replicas acknowledged may have been replaced."""
+    for log in history.logs.values():
+        for offset, others in log.contradictions.items():
+            claims = [log.claims[offset], *others]
+            told = ", ".join(f"{claim.value!r} {_says(claim.witness)}" for claim in claims)
+            yield Anomaly(
+                Kind.INCONSISTENT_OFFSETS,
+                sum(_is_binding(history, claim) for claim in claims) > 1,
+                f"{log.partition} holds several values at offset {offset}: {told}",
+                log.partition,
+                (offset,),
+                tuple(claim.value for claim in claims),
+                tuple(dict.fromkeys(claim.witness.process for claim in claims)),
+                tuple(claim.witness.number for claim in claims),
+            )
+
+
+def duplicates(history: History, _expectations: Expectations) -> Iterator[Anomaly]:
+    """A value at several offsets. A producer that is not idempotent may write one again when it tries again."""
+    for log in history.logs.values():
+        for value, repeats in log.repeats.items():
+            writer = history.writer(log.partition.topic, value)
+            if writer is None:
+                continue
+            offsets = (log.place_of[value], *(offset for offset, _ in repeats))
+            yield Anomaly(
+                Kind.DUPLICATE,
+                history.client(writer.process).is_idempotent,
+                f"{value!r} was sent once by {writer.process} and lies in {log.partition} at offsets"
+                f" {', '.join(map(str, offsets))}",
+                log.partition,
+                offsets,
+                (value,),
+                (writer.process,),
+                (writer.number, *(witness.number for _, witness in repeats)),
+            )
+
+
+def misplaced(history: History, _expectations: Expectations) -> Iterator[Anomaly]:
+    """A value in another partition than the one it was sent to."""
+    for log in history.logs.values():
+        for value, offset in log.place_of.items():
+            writer = history.writer(log.partition.topic, value)
+            if writer is None or writer.partition in (None, log.partition):
+                continue
+            yield Anomaly(
+                Kind.MISPLACED,
+                True,
+                f"{value!r} was sent to {writer.partition} by {writer.process} and lies in {log.partition} at offset"
+                f" {offset}",
+                log.partition,
+                (offset,),
+                (value,),
+                (writer.process,),
+                (writer.number, log.claims[offset].witness.number),
+            )
+
+
+def phantoms(history: History, expectations: Expectations) -> Iterator[Anomaly]:
+    """A value that nobody sent. Only told where every writer was recorded: otherwise it is somebody else's."""
+    if not expectations.is_every_writer_recorded:
+        return
+    for log in history.logs.values():
+        for offset, (value, witness) in log.claims.items():
+            if history.writer(log.partition.topic, value) or history.is_ambiguous(log.partition.topic, value):
+                continue
+            yield Anomaly(
+                Kind.PHANTOM,
+                True,
+                f"{witness.process} read {value!r} from {log.partition} at offset {offset}, which nobody sent",
+                log.partition,
+                (offset,),
+                (value,),
+                (witness.process,),
+                (witness.number,),
+            )
+
+
+def _is_binding(history: History, claim: Claim) -> bool:
+    return isinstance(claim.witness, Poll) or history.is_promised(claim.witness)
+
+
+def _says(witness: Witness) -> str:
+    return f"read by {witness.process}" if isinstance(witness, Poll) else f"acknowledged to {witness.process}"

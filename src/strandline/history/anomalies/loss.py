@@ -1,0 +1,80 @@
+"""What was acknowledged and is not there: lost for sure, or only not seen by anybody."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from strandline.history.expectations import Expectations
+from strandline.history.index import History
+from strandline.history.operations import Send
+from strandline.history.partition_log import PartitionLog
+from strandline.history.verdict import Anomaly, Kind
+
+
+def lost_writes(history: History, expectations: Expectations) -> Iterator[Anomaly]:
+    """An acknowledged record that nobody read, though somebody read past its offset.
+
+    Excused are acknowledgements by the leader alone, retention and compaction.
+    """
+    for log, send, offset, passed in _missing(history):
+        if passed is not None:
+            yield Anomaly(
+                Kind.LOST_WRITE,
+                history.is_promised(send) and not expectations.may_delete,
+                f"{send.value!r} was acknowledged to {send.process} at offset {offset} of {log.partition} and is gone:"
+                f" readers came past it to offset {passed} and nobody read it",
+                log.partition,
+                (offset,) if offset is not None else (),
+                (send.value,),
+                (send.process,),
+                (send.number,),
+            )
+
+
+def torn_transactions(history: History, expectations: Expectations) -> Iterator[Anomaly]:
+    """A transaction of which one record was read and another is lost: all or nothing was promised (KIP-98)."""
+    for log, send, offset, passed in _missing(history):
+        transaction = history.transaction_of(send)
+        if passed is None or transaction is None:
+            continue
+        for other in transaction.sends:
+            if other.partition is not None and other.value in history.log(other.partition).read_values:
+                yield Anomaly(
+                    Kind.TORN_TRANSACTION,
+                    history.is_promised(send) and not expectations.may_delete,
+                    f"of transaction {transaction.name}, {other.value!r} was read from {other.partition} and"
+                    f" {send.value!r} is gone from {log.partition}, where it had offset {offset}",
+                    log.partition,
+                    (offset,) if offset is not None else (),
+                    (other.value, send.value),
+                    (send.process,),
+                    (other.number, send.number),
+                )
+                break
+
+
+def unseen(history: History, expectations: Expectations) -> Iterator[Anomaly]:
+    """An acknowledged record that nobody has read, and past which nobody has read either: late, or lost."""
+    for log, send, offset, passed in _missing(history):
+        if passed is None:
+            yield Anomaly(
+                Kind.UNSEEN,
+                expectations.is_read_to_end and history.is_promised(send) and not expectations.may_delete,
+                f"{send.value!r} was acknowledged to {send.process}"
+                f"{'' if offset is None else f' at offset {offset}'} of {log.partition} and nobody read it",
+                log.partition,
+                (offset,) if offset is not None else (),
+                (send.value,),
+                (send.process,),
+                (send.number,),
+            )
+
+
+def _missing(history: History) -> Iterator[tuple[PartitionLog, Send, int | None, int | None]]:
+    """Each with its offset, and how far somebody read who came past it."""
+    for send in history.promises():
+        assert send.partition is not None
+        log = history.log(send.partition)
+        if send.value in log.read_values or (send.offset is not None and send.offset < log.trimmed_before):
+            continue
+        yield log, send, send.offset, None if send.offset is None else log.reader_passed(send.offset)

@@ -1,0 +1,18 @@
+"""What the one who ran the clients knows of the run, and the history does not tell."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class Expectations(NamedTuple):
+    """The defaults suit a history of which nothing is known: what they leave open is told, and not called bad."""
+
+    is_read_to_end: bool = False
+    """After the last send somebody read every partition to its end, so what nobody read is not merely late."""
+
+    may_delete: bool = False
+    """Retention or compaction may have taken records away, so what is missing is not lost."""
+
+    is_every_writer_recorded: bool = False
+    """Nobody wrote to these topics but the recorded processes, so a value that none of them sent is wrong."""

@@ -1,0 +1,189 @@
+"""A history, sorted so that every anomaly can be looked for in one pass."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator
+
+from strandline.history.operations import (
+    Begin,
+    Client,
+    Commit,
+    End,
+    Isolation,
+    Operation,
+    Outcome,
+    Poll,
+    Send,
+    TimedOperation,
+    Trim,
+)
+from strandline.history.partition_log import PartitionLog
+from strandline.history.reading import Break, ConsumerWalk, Start
+from strandline.history.transactions import Fate, Transaction, Transactions
+from strandline.model.partitions import TopicPartition
+
+
+class History:
+    def __init__(self, operations: Iterable[Operation]) -> None:
+        self.clients: dict[str, Client] = {}
+        self.processes: dict[str, list[TimedOperation]] = defaultdict(list)
+        self.sends: list[Send] = []
+        self.polls: list[Poll] = []
+        self.commits: list[Commit] = []
+        self.transactions = Transactions()
+        self.logs: dict[TopicPartition, PartitionLog] = {}
+        self.operation_counts: Counter[tuple[str, str]] = Counter()
+        self.foreign_count = 0  # records read that no recorded process sent
+        self.record_count = 0
+        self._trims: list[Trim] = []
+        self._writers: dict[tuple[str, str], Send] = {}
+        self._ambiguous: set[tuple[str, str]] = set()
+        for operation in operations:
+            self._sort(operation)
+        for done in self.processes.values():
+            done.sort(key=_order)
+        self.transactions.settle()
+        self._note_reads()
+        self._note_sends()
+        self._settle_logs()
+        self.breaks, self.starts = self._walk()
+
+    # Building it, in this order: what was read decides the fate of open transactions, that decides what is visible.
+
+    def _sort(self, operation: Operation) -> None:
+        if isinstance(operation, Client):
+            self.clients[operation.process] = operation
+            return
+        self.operation_counts[type(operation).__name__.lower(), operation.outcome.value] += 1
+        self.processes[operation.process].append(operation)
+        match operation:
+            case Send():
+                self.sends.append(operation)
+                self._note_writer(operation)
+                self.transactions.note(operation)
+            case Poll():
+                if operation.outcome is not Outcome.FAIL:
+                    self.polls.append(operation)
+                self.transactions.note(operation)
+            case Commit():
+                self.commits.append(operation)
+                self.transactions.note(operation)
+            case Begin() | End():
+                self.transactions.note(operation)
+            case Trim():
+                self._trims.append(operation)
+
+    def _note_writer(self, send: Send) -> None:
+        key = send.topic, send.value
+        if self._writers.setdefault(key, send) is not send:
+            self._ambiguous.add(key)
+
+    def _note_reads(self) -> None:
+        for key in self._ambiguous:
+            del self._writers[key]
+        for poll in self.polls:
+            is_committed = self.reads_committed(poll.process)
+            for partition, offset, value in poll.records:
+                log = self.log(partition)
+                log.claim(offset, value, poll)
+                log.read_values.add(value)
+                if is_committed:
+                    log.committed_offsets.add(offset)
+                    writer = self.writer(partition.topic, value)
+                    if writer is not None and writer.transaction is not None:
+                        self.transactions.by_name[writer.transaction].was_read()
+            self.record_count += len(poll.records)
+
+    def _note_sends(self) -> None:
+        for send in self.sends:
+            if send.outcome is Outcome.OK and send.offset is not None and send.partition is not None:
+                self.log(send.partition).claim(send.offset, send.value, send)
+
+    def _settle_logs(self) -> None:
+        for trim in self._trims:
+            for partition, offset in trim.offsets if trim.outcome is not Outcome.FAIL else ():
+                log = self.log(partition)
+                log.trimmed_before = max(log.trimmed_before, offset)
+        for log in self.logs.values():
+            log.known = sorted(
+                offset
+                for offset, (_, witness) in log.claims.items()
+                if isinstance(witness, Poll) or self.is_promised(witness)
+            )
+            log.visible = [offset for offset in log.known if self._is_visible(log, offset)]
+
+    def _is_visible(self, log: PartitionLog, offset: int) -> bool:
+        writer = self.writer(log.partition.topic, log.claims[offset].value)
+        if writer is None:
+            self.foreign_count += (log.partition.topic, log.claims[offset].value) not in self._ambiguous
+            return offset in log.committed_offsets
+        return self.is_committed(writer)
+
+    def _walk(self) -> tuple[list[Break], list[Start]]:
+        walk = ConsumerWalk(self.logs)
+        for done in self.processes.values():
+            walk.walk(done)
+        return walk.breaks, walk.starts
+
+    # Questions.
+
+    def log(self, partition: TopicPartition) -> PartitionLog:
+        log = self.logs.get(partition)
+        if log is None:
+            log = self.logs[partition] = PartitionLog(partition)
+        return log
+
+    def client(self, process: str) -> Client:
+        return self.clients.get(process) or Client(0, process)
+
+    def reads_committed(self, process: str) -> bool:
+        return self.client(process).isolation is Isolation.READ_COMMITTED
+
+    def writer(self, topic: str, value: str) -> Send | None:
+        """None also where several sent it, so that none can be blamed."""
+        return self._writers.get((topic, value))
+
+    def is_ambiguous(self, topic: str, value: str) -> bool:
+        return (topic, value) in self._ambiguous
+
+    def transaction_of(self, operation: Send | Poll) -> Transaction | None:
+        return None if operation.transaction is None else self.transactions.by_name[operation.transaction]
+
+    def is_committed(self, send: Send) -> bool:
+        """Not that it is in the log, but that readers of committed records see it if it is."""
+        transaction = self.transaction_of(send)
+        return send.outcome is not Outcome.FAIL and (transaction is None or transaction.fate is Fate.COMMITTED)
+
+    def is_promised(self, send: Send) -> bool:
+        """An acknowledgement by all in-sync replicas: any other may be broken by a change of leaders."""
+        return self.client(send.process).acks == -1
+
+    def share_clock(self, one: str, other: str) -> bool:
+        clock = self.client(one).clock
+        return one == other or (clock is not None and clock == self.client(other).clock)
+
+    def promises(self) -> Iterator[Send]:
+        """What readers must find, each by the offset it was given or was found at."""
+        for send in self.sends:
+            is_known = (send.topic, send.value) in self._writers and send.partition is not None
+            if is_known and send.outcome is Outcome.OK and self.is_committed(send):
+                yield send
+
+    def counts(self) -> dict[str, int]:
+        by_fate = Counter(transaction.fate for transaction in self.transactions.by_name.values())
+        return {
+            "processes": len(self.processes),
+            "partitions": len(self.logs),
+            "records_read": self.record_count,
+            "acknowledged": self.operation_counts["send", "ok"],
+            "transactions_committed": by_fate[Fate.COMMITTED],
+            "transactions_aborted": by_fate[Fate.ABORTED],
+            "transactions_open": by_fate[Fate.OPEN],
+            "foreign_records": self.foreign_count,
+            "values_sent_twice": len(self._ambiguous),
+        }
+
+
+def _order(operation: TimedOperation) -> tuple[int, int]:
+    return operation.began_us, operation.number

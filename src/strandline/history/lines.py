@@ -1,0 +1,195 @@
+"""Operations as lines of JSON; docs/history.md is the format.
+
+A line that breaks it is `CorruptData`, and nothing else. Fields that nobody knows are left alone, so that a recorder
+may note more than is checked.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
+
+from strandline.history.operations import (
+    BEGINNING,
+    END,
+    Assign,
+    Begin,
+    Client,
+    Commit,
+    Decision,
+    End,
+    How,
+    Isolation,
+    Operation,
+    Outcome,
+    Poll,
+    Record,
+    Revoke,
+    Send,
+    Trim,
+)
+from strandline.model.failures import CorruptData
+from strandline.model.partitions import TopicPartition
+
+Fields = Mapping[str, Any]
+Stamp = tuple[int, str, Outcome, int, int]
+T = TypeVar("T")
+
+NAMED_POSITIONS: dict[str, int] = {"beginning": BEGINNING, "end": END}
+ACKS = {"all": -1, "-1": -1, "0": 0, "1": 1}
+
+
+class LineParser:
+    """Gives equal names the same object: a history names few partitions and processes, very often."""
+
+    def __init__(self) -> None:
+        self._partitions: dict[tuple[str, int], TopicPartition] = {}
+        self._names: dict[str, str] = {}
+        self._clients: dict[str, Client] = {}
+
+    def operation(self, line: str | bytes, number: int) -> Operation:
+        """`number` is the line's, from 1 and over all files: anomalies name operations by it."""
+        try:
+            fields = json.loads(line)
+            return PARSERS[fields["op"]](self, fields, number)
+        except KeyError as error:
+            raise CorruptData(self._complaint(fields, error)) from None
+        except (ValueError, TypeError, AttributeError, RecursionError) as error:
+            raise CorruptData(f"is not an operation: {str(error)[:120]}") from None
+
+    def _complaint(self, fields: Fields, error: KeyError) -> str:
+        if error.args == ("op",):
+            return "has no field 'op'"
+        if error.args == (fields.get("op"),):
+            return f"has an unknown op {str(fields['op'])[:40]!r}: known are {', '.join(PARSERS)}"
+        return f"lacks the field {error}"
+
+    def stamp(self, fields: Fields, number: int) -> Stamp:
+        """Without times an operation takes none, at the moment of its line."""
+        began_us = _whole(fields.get("began_us", number))
+        ended_us = _whole(fields.get("ended_us", began_us))
+        if ended_us < began_us:
+            raise ValueError("it ended before it began")
+        return number, self.name(fields["process"]), _one_of(OUTCOMES, fields.get("outcome", "ok")), began_us, ended_us
+
+    def name(self, name: Any) -> str:
+        known = self._names.get(name)
+        return known if known is not None else self._names.setdefault(_text(name), name)
+
+    def transaction(self, fields: Fields) -> str | None:
+        name = fields.get("transaction")
+        return None if name is None else self.name(name)
+
+    def partition(self, topic: Any, partition: Any) -> TopicPartition:
+        known = self._partitions.get((topic, partition))
+        if known is None:
+            known = TopicPartition(self.name(topic), _whole(partition))
+            self._partitions[known] = known
+        return known
+
+    def offsets(self, entries: Any) -> tuple[tuple[TopicPartition, int], ...]:
+        return tuple((self.partition(topic, partition), _whole(offset)) for topic, partition, offset in entries)
+
+    def client(self, fields: Fields, number: int) -> Client:
+        """A process that is producer and consumer tells of both: what a line leaves out stays as it was."""
+        process = self.name(fields["process"])
+        told = {field: read(fields[name]) for name, (field, read) in CLIENT_FIELDS.items() if name in fields}
+        known = self._clients.get(process, Client(number, process))
+        self._clients[process] = known._replace(number=number, **told)
+        return self._clients[process]
+
+    def send(self, fields: Fields, number: int) -> Send:
+        topic, partition, offset = self.name(fields["topic"]), fields.get("partition"), fields.get("offset")
+        return Send(
+            *self.stamp(fields, number),
+            topic,
+            None if partition is None else self.partition(topic, partition),
+            _text(fields["value"]),
+            None if offset is None else _whole(offset),
+            self.transaction(fields),
+        )
+
+    def poll(self, fields: Fields, number: int) -> Poll:
+        records = tuple(
+            Record(self.partition(topic, partition), _whole(offset), _text(value))
+            for topic, partition, offset, value in fields.get("records", ())
+        )
+        return Poll(*self.stamp(fields, number), records, self.transaction(fields))
+
+    def assign(self, fields: Fields, number: int) -> Assign:
+        positions = tuple(
+            (self.partition(topic, partition), _position(position))
+            for topic, partition, position in fields.get("positions", ())
+        )
+        return Assign(*self.stamp(fields, number), How(fields.get("how", "assign")), positions)
+
+    def revoke(self, fields: Fields, number: int) -> Revoke:
+        named = fields.get("partitions")
+        partitions = None if named is None else tuple(self.partition(topic, partition) for topic, partition in named)
+        return Revoke(*self.stamp(fields, number), partitions)
+
+    def commit(self, fields: Fields, number: int) -> Commit:
+        stamp, group = self.stamp(fields, number), self.name(fields["group"])
+        return Commit(*stamp, group, self.offsets(fields["offsets"]), self.transaction(fields))
+
+    def begin(self, fields: Fields, number: int) -> Begin:
+        return Begin(*self.stamp(fields, number), self.name(fields["transaction"]))
+
+    def end(self, fields: Fields, number: int) -> End:
+        return End(*self.stamp(fields, number), self.name(fields["transaction"]), Decision(fields["decision"]))
+
+    def trim(self, fields: Fields, number: int) -> Trim:
+        return Trim(*self.stamp(fields, number), self.offsets(fields["offsets"]))
+
+
+PARSERS: dict[str, Callable[[LineParser, Fields, int], Operation]] = {
+    "client": LineParser.client,
+    "send": LineParser.send,
+    "poll": LineParser.poll,
+    "assign": LineParser.assign,
+    "revoke": LineParser.revoke,
+    "commit": LineParser.commit,
+    "begin": LineParser.begin,
+    "end": LineParser.end,
+    "trim": LineParser.trim,
+}
+CLIENT_FIELDS: dict[str, tuple[str, Callable[[Any], Any]]] = {
+    "acks": ("acks", lambda value: _one_of(ACKS, str(value))),
+    "idempotent": ("is_idempotent", bool),
+    "isolation": ("isolation", Isolation),
+    "group": ("group", lambda value: _text(value)),
+    "auto_commit": ("commits_by_itself", bool),
+    "clock": ("clock", lambda value: _text(value)),
+}
+OUTCOMES = {**{outcome.value: outcome for outcome in Outcome}, "info": Outcome.UNKNOWN}  # info is Jepsen's word
+
+
+def line_of(op: str, **fields: Any) -> bytes:
+    """One line, with its end. What is None is left out."""
+    told = {"op": op, **{name: value for name, value in fields.items() if value is not None}}
+    return json.dumps(told, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "backslashreplace") + b"\n"
+
+
+def _one_of(known: Mapping[str, T], word: Any) -> T:
+    if word not in known:
+        raise ValueError(f"{str(word)[:40]!r} is none of {', '.join(known)}")
+    return known[word]
+
+
+def _whole(value: Any) -> int:
+    if type(value) is not int:
+        raise TypeError(f"{str(value)[:40]!r} is not a whole number")
+    return value
+
+
+def _text(value: Any) -> str:
+    if type(value) is not str:
+        raise TypeError(f"{str(value)[:40]!r} is not a text")
+    return value
+
+
+def _position(value: Any) -> int | None:
+    if value is None or type(value) is int:
+        return value
+    return _one_of(NAMED_POSITIONS, value)

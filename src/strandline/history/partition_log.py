@@ -1,0 +1,71 @@
+"""A partition's log as clients know it: which value lies at which offset, who says so, and who has read past it."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from typing import NamedTuple, TypeAlias
+
+from strandline.history.operations import Poll, Send
+from strandline.model.partitions import TopicPartition
+
+Witness: TypeAlias = Send | Poll
+
+
+class Claim(NamedTuple):
+    value: str
+    witness: Witness
+
+
+class PartitionLog:
+    def __init__(self, partition: TopicPartition) -> None:
+        self.partition = partition
+        self.claims: dict[int, Claim] = {}  # by offset; of several, the first
+        self.contradictions: dict[int, list[Claim]] = {}
+        self.place_of: dict[str, int] = {}  # the first offset at which a value was seen
+        self.repeats: dict[str, list[tuple[int, Witness]]] = {}  # further ones
+        self.read_values: set[str] = set()
+        self.committed_offsets: set[int] = set()  # read by those who read committed records only
+        self.trimmed_before = 0
+        self.known: list[int] = []  # offsets that hold a record for sure, in order
+        self.visible: list[int] = []  # those of them that readers of committed records must see
+        self._stretches: list[tuple[int, int]] = []
+        self._is_merged = True
+
+    def claim(self, offset: int, value: str, witness: Witness) -> None:
+        known = self.claims.get(offset)
+        if known is not None and known[0] == value:
+            return
+        if known is None:
+            self.claims[offset] = Claim(value, witness)
+        elif all(other.value != value for other in self.contradictions.setdefault(offset, [])):
+            self.contradictions[offset].append(Claim(value, witness))
+        if self.place_of.setdefault(value, offset) != offset:
+            self.repeats.setdefault(value, []).append((offset, witness))
+
+    def between(self, first: int, end: int, *, is_committed: bool) -> list[int]:
+        """Offsets from `first` on and below `end` that a reader must not have passed over."""
+        offsets = self.visible if is_committed else self.known
+        return offsets[bisect_left(offsets, max(first, self.trimmed_before)) : bisect_left(offsets, end)]
+
+    def passed(self, first: int, last: int) -> None:
+        """Somebody read from `first` to `last` without a break that would excuse what is missing."""
+        self._stretches.append((first, last))
+        self._is_merged = False
+
+    def reader_passed(self, offset: int) -> int | None:
+        """How far somebody read who came past this offset, or None if nobody did."""
+        if not self._is_merged:
+            self._merge()
+        index = bisect_left(self._stretches, (offset + 1,)) - 1
+        if index < 0 or self._stretches[index][1] < offset:
+            return None
+        return self._stretches[index][1]
+
+    def _merge(self) -> None:
+        merged: list[tuple[int, int]] = []
+        for first, last in sorted(self._stretches):
+            if merged and first <= merged[-1][1]:
+                merged[-1] = (merged[-1][0], max(last, merged[-1][1]))
+            else:
+                merged.append((first, last))
+        self._stretches, self._is_merged = merged, True

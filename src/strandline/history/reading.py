@@ -1,0 +1,119 @@
+"""How the polls of a consumer follow each other.
+
+From a position that is known, a consumer reads record after record. A new assignment or a seek gives it another
+position; one that nobody noted is learnt from the first record that it reads there. Where the next record is not the
+expected one there is a `Break`; whether it matters depends on what lies between.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple, TypeAlias
+
+from strandline.history.operations import BEGINNING, END, Assign, How, Outcome, Poll, Revoke, TimedOperation
+from strandline.history.partition_log import PartitionLog
+from strandline.model.partitions import TopicPartition
+
+Logs: TypeAlias = dict[TopicPartition, PartitionLog]
+
+
+class Break(NamedTuple):
+    before: Poll | Assign  # what gave the position
+    poll: Poll
+    partition: TopicPartition
+    expected: int
+    offset: int
+    is_internal: bool  # within one poll or one transaction
+    is_excused: bool  # a group may have moved the consumer, and nobody noted it
+
+
+class Start(NamedTuple):
+    """A group gave a partition to a consumer, which began to read here."""
+
+    assign: Assign
+    partition: TopicPartition
+    offset: int
+    known_us: int  # when the consumer knew
+
+
+class _Place:
+    """Where a consumer is in one partition."""
+
+    __slots__ = ("assign", "before", "expected", "first", "last")
+
+    def __init__(self, assign: Assign | None, position: int | None) -> None:
+        self.assign = assign
+        self.before: Poll | Assign | None = assign
+        self.expected = position
+        self.first = position
+        self.last = -1
+
+
+class ConsumerWalk:
+    def __init__(self, logs: Logs) -> None:
+        self._logs = logs
+        self.breaks: list[Break] = []
+        self.starts: list[Start] = []
+
+    def walk(self, operations: Iterable[TimedOperation]) -> None:
+        """Those of one process, in its order."""
+        places: dict[TopicPartition, _Place] = {}
+        is_excused = False
+        for operation in operations:
+            match operation:
+                case Poll():
+                    self._poll(operation, places, is_excused)
+                case Assign() if operation.outcome is not Outcome.FAIL:
+                    is_excused = operation.how is How.SUBSCRIBE or (is_excused and operation.how is How.SEEK)
+                    self._assign(operation, places)
+                case Revoke():
+                    for partition in list(places) if operation.partitions is None else operation.partitions:
+                        self._leave(partition, places)
+        for partition in list(places):
+            self._leave(partition, places)
+
+    def _assign(self, assign: Assign, places: dict[TopicPartition, _Place]) -> None:
+        for partition, position in assign.positions:
+            self._leave(partition, places)
+            first = 0 if position == BEGINNING else None if position == END else position
+            places[partition] = _Place(assign, first)
+            if assign.how is How.REBALANCE and first is not None:
+                self.starts.append(Start(assign, partition, first, assign.ended_us))
+
+    def _leave(self, partition: TopicPartition, places: dict[TopicPartition, _Place]) -> None:
+        place = places.pop(partition, None)
+        if place is not None and place.first is not None and place.last >= place.first:
+            self._logs[partition].passed(place.first, place.last)
+
+    def _poll(self, poll: Poll, places: dict[TopicPartition, _Place], is_excused: bool) -> None:
+        for partition, offset, _ in poll.records:
+            place = places.get(partition)
+            if place is None:
+                place = places[partition] = _Place(None, None)
+            if place.expected is None:
+                self._begin(place, poll, partition, offset)
+            elif offset != place.expected:
+                self._break(place, poll, partition, offset, is_excused)
+            place.expected, place.before = offset + 1, poll
+            if offset > place.last:
+                place.last = offset
+
+    def _begin(self, place: _Place, poll: Poll, partition: TopicPartition, offset: int) -> None:
+        place.first = offset
+        if place.assign is not None and place.assign.how is How.REBALANCE:
+            self.starts.append(Start(place.assign, partition, offset, poll.ended_us))
+
+    def _break(self, place: _Place, poll: Poll, partition: TopicPartition, offset: int, is_excused: bool) -> None:
+        before, expected = place.before, place.expected
+        assert before is not None
+        assert expected is not None
+        is_internal = before is poll or (
+            isinstance(before, Poll) and poll.transaction is not None and poll.transaction == before.transaction
+        )
+        self.breaks.append(Break(before, poll, partition, expected, offset, is_internal, is_excused))
+        if is_excused:  # it may have read on from here after a pause: what lies between was not passed
+            if place.first is not None and place.last >= place.first:
+                self._logs[partition].passed(place.first, place.last)
+            place.first, place.last = offset, offset
+        elif place.first is not None and offset < place.first:
+            place.first = offset

@@ -1,0 +1,303 @@
+"""A confluent-kafka consumer whose polls, assignments and commits are written down."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
+
+from strandline.history.operations import How, Outcome
+from strandline.history.recording.journal import Journal, clock_name
+from strandline.history.recording.marks import HEADER, mark_of
+from strandline.history.recording.producer import RecordedGroup, RecordingProducer
+
+if TYPE_CHECKING:
+    from confluent_kafka import KafkaError, Message, TopicPartition
+
+    Rebalanced = Callable[[Any, list[TopicPartition]], object]
+
+COMMITTED_TIMEOUT_S = 10.0
+ASYNC_COMMITS_MAX = 1000  # under way at a time; of more, the oldest are told as unknown
+BEGINNING, END, STORED, INVALID = -2, -1, -1000, -1001  # librdkafka's
+POSITIONS: dict[int, str] = {BEGINNING: "beginning", END: "end"}
+RESETS = {"smallest": "beginning", "earliest": "beginning", "beginning": "beginning", "largest": "end", "latest": "end"}
+
+Place = tuple[str, int]
+
+
+class _CommitUnderWay(NamedTuple):
+    began_us: int
+    offsets: list[list[Any]]
+
+
+class RecordingConsumer:
+    """Everything else that a `confluent_kafka.Consumer` has is there too, and is not recorded.
+
+    `within` is the producer whose transactions its polls belong to. It polls one record after the other, also in
+    `consume`: only so is it known which came before a rebalance and which after.
+    """
+
+    def __init__(
+        self,
+        settings: Mapping[str, Any],
+        journal: Journal,
+        *,
+        header: str | None = HEADER,
+        within: RecordingProducer | None = None,
+    ) -> None:
+        from confluent_kafka import Consumer
+
+        self._on_commit = settings.get("on_commit")
+        self._consumer = Consumer({**settings, "on_commit": self._committed})
+        self._journal = journal
+        self._header = header
+        self._within = within
+        self._group = str(settings["group.id"])
+        self._reset = RESETS.get(str(settings.get("auto.offset.reset", "latest")).lower())
+        self._positions: dict[Place, int] = {}
+        self._commits: deque[_CommitUnderWay] = deque()
+        self._moved_us = 0  # when a rebalance was last told of
+        self._is_rebalancing = False
+        journal.write(
+            "client",
+            isolation=settings.get("isolation.level", "read_committed"),  # which is librdkafka's default
+            group=self._group,
+            auto_commit=str(settings.get("enable.auto.commit", "true")).lower() == "true",
+            clock=clock_name(),
+            is_urgent=True,
+        )
+
+    # Reading.
+
+    def poll(self, *timeout: float) -> Message | None:
+        began_us = self._journal.now_us()
+        message = self._consumer.poll(*timeout)
+        self._tell_poll(began_us, [] if message is None else [message])
+        return message
+
+    def consume(self, num_messages: int = 1, timeout: float = -1) -> list[Message]:
+        messages: list[Message] = []
+        told = 0
+        began_us = self._journal.now_us()
+        while len(messages) < num_messages:
+            moved_us = self._moved_us
+            message = self._consumer.poll(0 if messages else timeout)
+            if self._moved_us != moved_us:  # what came before the rebalance is told apart
+                self._tell_poll(began_us, messages[told:], self._moved_us - 1)
+                told, began_us = len(messages), self._journal.now_us()
+            if message is None:
+                break
+            messages.append(message)
+        self._tell_poll(began_us, messages[told:])
+        return messages
+
+    def _tell_poll(self, began_us: int, messages: list[Message], ended_us: int | None = None) -> None:
+        records = []
+        for message in messages:
+            if message.error() is None:
+                topic, partition, offset = message.topic(), message.partition(), message.offset()
+                assert topic is not None
+                assert partition is not None
+                assert offset is not None
+                mark = mark_of(message.headers(), message.value(), self._header)
+                records.append([topic, partition, offset, mark])
+                self._positions[topic, partition] = offset + 1
+        if records:
+            # A rebalance that was told of during the poll came before its records.
+            if ended_us is None:
+                ended_us = self._journal.now_us()
+                began_us = max(began_us, self._moved_us + 1)
+            self._journal.write(
+                "poll",
+                began_us=min(began_us, ended_us),
+                ended_us=ended_us,
+                records=records,
+                transaction=None if self._within is None else self._within.transaction,
+                is_urgent=True,
+            )
+
+    # Where it reads.
+
+    def subscribe(
+        self,
+        topics: list[str],
+        on_assign: Rebalanced | None = None,
+        on_revoke: Rebalanced | None = None,
+        on_lost: Rebalanced | None = None,
+    ) -> None:
+        def assigned(_consumer: object, partitions: list[TopicPartition]) -> None:
+            began_us = self._journal.now_us()
+            self._tell_assign(How.REBALANCE, self._starts(partitions), began_us)
+            self._call_back(on_assign, partitions)
+
+        def revoked(_consumer: object, partitions: list[TopicPartition]) -> None:
+            self._call_back(on_revoke, partitions)
+            self._tell_revoke(partitions)
+
+        def lost(_consumer: object, partitions: list[TopicPartition]) -> None:
+            self._call_back(on_lost or on_revoke, partitions)
+            self._tell_revoke(partitions)
+
+        self._consumer.subscribe(topics, on_assign=assigned, on_revoke=revoked, on_lost=lost)
+
+    def _call_back(self, callback: Rebalanced | None, partitions: list[TopicPartition]) -> None:
+        if callback is not None:
+            self._is_rebalancing = True
+            try:
+                callback(self, partitions)
+            finally:
+                self._is_rebalancing = False
+
+    def _starts(self, partitions: list[TopicPartition]) -> list[list[Any]]:
+        """Where the group is, which the client itself will ask for next."""
+        from confluent_kafka import KafkaException
+
+        try:
+            committed = self._consumer.committed(partitions, COMMITTED_TIMEOUT_S)
+        except KafkaException:
+            return [[each.topic, each.partition, None] for each in partitions]
+        return [
+            [
+                each.topic,
+                each.partition,
+                None if each.error is not None else each.offset if each.offset >= 0 else self._reset,
+            ]
+            for each in committed
+        ]
+
+    def assign(self, partitions: list[TopicPartition]) -> None:
+        began_us = self._journal.now_us()
+        self._consumer.assign(partitions)
+        if not self._is_rebalancing:
+            self._tell_revoke(None)
+        self._tell_chosen(partitions, began_us)
+
+    def incremental_assign(self, partitions: list[TopicPartition]) -> None:
+        began_us = self._journal.now_us()
+        self._consumer.incremental_assign(partitions)
+        self._tell_chosen(partitions, began_us)
+
+    def _tell_chosen(self, partitions: Iterable[TopicPartition], began_us: int) -> None:
+        """In a callback, what names no offset begins where the group is, which was told already."""
+        chosen = [
+            [each.topic, each.partition, each.offset if each.offset >= 0 else POSITIONS.get(each.offset)]
+            for each in partitions
+            if not (self._is_rebalancing and each.offset in (STORED, INVALID))
+        ]
+        if chosen:
+            self._tell_assign(How.SEEK if self._is_rebalancing else How.ASSIGN, chosen, began_us)
+
+    def seek(self, partition: TopicPartition) -> None:
+        began_us = self._journal.now_us()
+        self._consumer.seek(partition)
+        position = partition.offset if partition.offset >= 0 else POSITIONS.get(partition.offset)
+        self._tell_assign(How.SEEK, [[partition.topic, partition.partition, position]], began_us)
+
+    def unassign(self) -> None:
+        self._consumer.unassign()
+        self._tell_revoke(None)
+
+    def incremental_unassign(self, partitions: list[TopicPartition]) -> None:
+        self._consumer.incremental_unassign(partitions)
+        self._tell_revoke(partitions)
+
+    def unsubscribe(self) -> None:
+        self._consumer.unsubscribe()
+        self._tell_revoke(None)
+
+    def _tell_assign(self, how: How, positions: list[list[Any]], began_us: int) -> None:
+        for topic, partition, _ in positions:
+            self._positions.pop((topic, partition), None)
+        self._moved_us = self._journal.now_us()
+        self._journal.write(
+            "assign", began_us=began_us, ended_us=self._moved_us, how=how.value, positions=positions, is_urgent=True
+        )
+
+    def _tell_revoke(self, partitions: list[TopicPartition] | None) -> None:
+        named = None if partitions is None else [[each.topic, each.partition] for each in partitions]
+        for place in list(self._positions):
+            if named is None or list(place) in named:
+                del self._positions[place]
+        self._moved_us = self._journal.now_us()
+        self._journal.write("revoke", began_us=self._moved_us, partitions=named, is_urgent=True)
+
+    # Commits.
+
+    def commit(
+        self,
+        message: Message | None = None,
+        offsets: list[TopicPartition] | None = None,
+        asynchronous: bool = True,
+    ) -> list[TopicPartition] | None:
+        arguments: dict[str, Any] = {"message": message} if message is not None else {}
+        if offsets is not None:
+            arguments["offsets"] = offsets
+        under_way = _CommitUnderWay(self._journal.now_us(), self._meant(message, offsets))
+        if asynchronous:
+            self._consumer.commit(asynchronous=True, **arguments)
+            self._commits.append(under_way)
+            if len(self._commits) > ASYNC_COMMITS_MAX:
+                self._tell_commit(self._commits.popleft(), None)
+            return None
+        committed: list[TopicPartition] | None = None
+        try:
+            committed = self._consumer.commit(asynchronous=False, **arguments)
+            return committed
+        finally:
+            self._tell_commit(under_way, committed)
+
+    def _meant(self, message: Message | None, offsets: list[TopicPartition] | None) -> list[list[Any]]:
+        if message is not None:
+            return [[message.topic(), message.partition(), (message.offset() or 0) + 1]]
+        if offsets is not None:
+            return [[each.topic, each.partition, each.offset] for each in offsets]
+        return [[topic, partition, offset] for (topic, partition), offset in self._positions.items()]
+
+    def _committed(self, error: KafkaError | None, partitions: list[TopicPartition]) -> None:
+        if self._commits:
+            self._tell_commit(self._commits.popleft(), None if error is not None else partitions)
+        if self._on_commit is not None:
+            self._on_commit(error, partitions)
+
+    def _tell_commit(self, under_way: _CommitUnderWay, committed: list[TopicPartition] | None) -> None:
+        """What was refused is unknown: it may have been the second attempt."""
+        done = [
+            [each.topic, each.partition, each.offset]
+            for each in committed or ()
+            if each.error is None and each.offset >= 0
+        ]
+        sure = {(topic, partition) for topic, partition, _ in done}
+        doubtful = [each for each in under_way.offsets if (each[0], each[1]) not in sure]
+        for outcome, offsets in ((Outcome.OK, done), (Outcome.UNKNOWN, doubtful if committed is None else [])):
+            if offsets:
+                self._journal.write(
+                    "commit",
+                    outcome=outcome.value,
+                    began_us=under_way.began_us,
+                    ended_us=self._journal.now_us(),
+                    group=self._group,
+                    offsets=offsets,
+                    is_urgent=True,
+                )
+
+    def consumer_group_metadata(self) -> RecordedGroup:
+        return RecordedGroup(self._group, self._consumer.consumer_group_metadata())
+
+    # Its end.
+
+    def close(self) -> None:
+        self._consumer.close()
+        while self._commits:
+            self._tell_commit(self._commits.popleft(), None)
+        self._tell_revoke(None)
+        self._journal.flush()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self.close()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._consumer, name)

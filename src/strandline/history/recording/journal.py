@@ -1,0 +1,74 @@
+"""The file that a process writes its history to, and the clock it tells the time by.
+
+The clock is the machine's monotonic one: nobody can set it, and all processes of a machine share it, in containers
+and network namespaces too. Its name is that of the machine's boot, so that times of different machines are not
+compared.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from types import TracebackType
+from typing import Any, Self
+
+from strandline.history.lines import line_of
+
+BUFFER_BYTES = 64 * 1024
+BOOT_ID = "/proc/sys/kernel/random/boot_id"
+
+
+class Journal:
+    """Safe to use from several threads: clients call back on whichever they like."""
+
+    def __init__(self, path: str | os.PathLike[str], process: str, *, buffer_bytes: int = BUFFER_BYTES) -> None:
+        self.process = process
+        self._file = open(path, "ab", buffering=0)  # noqa: SIM115 (closed by close)
+        self._buffer = bytearray()
+        self._buffer_bytes = buffer_bytes
+        self._lock = threading.Lock()
+        self._last_us = 0
+
+    def now_us(self) -> int:
+        """Never the same twice, so that operations of the process are in order."""
+        with self._lock:
+            self._last_us = max(time.monotonic_ns() // 1000, self._last_us + 1)
+            return self._last_us
+
+    def write(self, op: str, *, is_urgent: bool = False, **fields: Any) -> None:
+        """What is urgent is given to the operating system at once, with all before it."""
+        line = line_of(op, process=self.process, **fields)
+        with self._lock:
+            self._buffer += line
+            if is_urgent or len(self._buffer) >= self._buffer_bytes:
+                self._flush()
+
+    def flush(self) -> None:
+        with self._lock:
+            self._flush()
+
+    def close(self) -> None:
+        with self._lock:
+            if not self._file.closed:
+                self._flush()
+                self._file.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self.close()
+
+    def _flush(self) -> None:
+        while self._buffer:
+            del self._buffer[: self._file.write(self._buffer)]
+
+
+def clock_name() -> str | None:
+    """None where the machine does not say which boot this is: then its times are compared with nobody's."""
+    try:
+        with open(BOOT_ID, encoding="ascii") as file:
+            return file.read().strip()
+    except OSError:
+        return None

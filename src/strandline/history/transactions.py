@@ -1,0 +1,87 @@
+"""What became of each transaction, as far as the history tells.
+
+A commit that was acknowledged decides; so does an abort that was acknowledged, even after a commit of which nobody
+heard: the coordinator would have refused it otherwise. A commit that failed, or an abort that is all there was,
+leaves nothing that could commit. A commit of unknown outcome, or no end at all (the client died, and may have asked
+before it did), leaves it open, until a reader of committed records sees one of its records: then it was committed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from enum import Enum, auto
+
+from strandline.history.operations import Begin, Commit, Decision, End, Outcome, Poll, Send
+
+
+class Fate(Enum):
+    COMMITTED = auto()
+    ABORTED = auto()
+    OPEN = auto()
+
+
+class Transaction:
+    __slots__ = ("begin", "commits", "ends", "fate", "name", "polls", "sends")
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.begin: Begin | None = None
+        self.ends: list[End] = []
+        self.sends: list[Send] = []
+        self.polls: list[Poll] = []
+        self.commits: list[Commit] = []
+        self.fate = Fate.OPEN
+
+    @property
+    def commit_attempts(self) -> list[End]:
+        return [end for end in self.ends if end.decision is Decision.COMMIT]
+
+    @property
+    def acknowledged_end(self) -> End | None:
+        return next((end for end in self.ends if end.outcome is Outcome.OK), None)
+
+    def settle(self) -> None:
+        decisive = self.acknowledged_end
+        if decisive is not None:
+            self.fate = Fate.COMMITTED if decisive.decision is Decision.COMMIT else Fate.ABORTED
+        elif self.ends and all(end.outcome is Outcome.FAIL for end in self.commit_attempts):
+            self.fate = Fate.ABORTED
+
+    def was_read(self) -> None:
+        """By somebody who reads committed records only."""
+        if self.fate is Fate.OPEN:
+            self.fate = Fate.COMMITTED
+
+
+class Transactions:
+    def __init__(self) -> None:
+        self.by_name: dict[str, Transaction] = {}
+
+    def note(self, operation: Begin | End | Send | Poll | Commit) -> None:
+        name = operation.transaction
+        if name is None:
+            return
+        transaction = self.by_name.get(name)
+        if transaction is None:
+            transaction = self.by_name[name] = Transaction(name)
+        match operation:
+            case Begin():
+                transaction.begin = operation
+            case End():
+                transaction.ends.append(operation)
+            case Send():
+                transaction.sends.append(operation)
+            case Poll():
+                transaction.polls.append(operation)
+            case Commit():
+                transaction.commits.append(operation)
+
+    def settle(self) -> None:
+        for transaction in self.by_name.values():
+            transaction.settle()
+
+    def fate(self, name: str) -> Fate:
+        return self.by_name[name].fate
+
+    def with_fate(self, fate: Fate) -> Iterable[Transaction]:
+        return (transaction for transaction in self.by_name.values() if transaction.fate is fate)

@@ -1,0 +1,143 @@
+"""A fetch that looks like the one before goes a short way, and its answer is the same to the byte (rules 5 and 6)."""
+
+from __future__ import annotations
+
+from unittest.mock import patch
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.broker.kafka_peer import framed_request
+from tests.broker.manual_host import ManualHost
+from tests.broker.partition_alone import PartitionAlone
+from tests.broker.running_broker import batch_of
+
+from strandline.broker.configuration import Configuration
+from strandline.broker.connection import Connection
+from strandline.broker.dispatch import Dispatch
+from strandline.broker.fetch_lane import FetchLane
+from strandline.broker.fetch_sessions import FetchSessions
+from strandline.broker.handlers.fetch import FetchHandler
+from strandline.broker.partitions import Partitions
+from strandline.broker.replication_quotas import ReplicationQuotas
+from strandline.log.log_slice import LogSlice
+from strandline.log.recovery import open_log
+from strandline.model.partitions import TopicPartition
+from strandline.model.settings import LogSettings
+from strandline.simulation.disk import SimulatedDisk
+from strandline.wire.codec import encode
+from strandline.wire.messages.fetch import FetchPartition, FetchRequest, FetchTopic
+from strandline.wire.versions import ApiKey
+
+NOW_MS = 1_700_000_000_000
+TOPIC_ID = bytes(range(16))
+VERSIONS = range(4, 19)
+
+
+class Scene:
+    """A partition with ten batches of two records, and a connection to its leader."""
+
+    def __init__(self, topic: str = "orders") -> None:
+        self.topic = topic
+        name = TopicPartition(topic, 0)
+        log = open_log(SimulatedDisk(), f"/{name}", name, LogSettings(segment_bytes=400), now_ms=NOW_MS)
+        self.partition = PartitionAlone(name, TOPIC_ID, log)
+        self.partition.lead(3, now_ms=NOW_MS)
+        for _ in range(10):
+            self.partition.append([batch_of(b"a", b"b", timestamp=NOW_MS)], NOW_MS)
+        partitions = Partitions()
+        partitions.add(self.partition)
+        host = ManualHost(NOW_MS)
+        quotas = ReplicationQuotas(1, Configuration({}), host)
+        handler = FetchHandler(partitions, FetchSessions(10, lambda: 5), {}, quotas, host, 2**20)
+        self.dispatch = Dispatch({ApiKey.FETCH: handler})
+        self.connection = Connection(self.dispatch, lambda: None)
+
+    def request(self, version: int, offset: int, correlation_id: int = 1, **claims: int) -> bytes:
+        asked = {"epoch": -1, "max_bytes": 2**20, "min_bytes": 1, "isolation_level": 0, "last_epoch": -1} | claims
+        wanted = FetchPartition(0, asked["epoch"], offset, asked["last_epoch"], -1, asked["max_bytes"])
+        by_id = version >= 13
+        topic = FetchTopic("" if by_id else self.topic, TOPIC_ID if by_id else bytes(16), [wanted])
+        message = FetchRequest(min_bytes=asked["min_bytes"], isolation_level=asked["isolation_level"], topics=[topic])
+        body = encode(message, version)
+        return framed_request(ApiKey.FETCH, version, correlation_id=correlation_id, body=body)
+
+    def send(self, stream: bytes) -> bytes:
+        parts = self.connection.receive(memoryview(bytearray(stream)))
+        return b"".join(part.read() if isinstance(part, LogSlice) else bytes(part) for part in parts)  # type: ignore[arg-type]
+
+    def send_the_long_way(self, stream: bytes) -> bytes:
+        self.connection.lane = None
+        return self.send(stream)
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_every_version_is_answered_as_by_the_long_way(version: int) -> None:
+    scene, other = Scene(), Scene()
+    for number, offset in enumerate((0, 2, 5, 19, 20, 21, -1, 4)):
+        request = scene.request(version, offset, number)
+        assert scene.send(request) == other.send_the_long_way(request)
+    assert isinstance(scene.connection.lane, FetchLane) == (version >= 9)
+    assert scene.connection.requests == 8
+
+
+@given(
+    topic=st.sampled_from(["orders", "o", "o" * 126, "o" * 127, "o" * 249]),
+    version=st.sampled_from([9, 11, 12, 13, 17]),
+    asked=st.lists(
+        st.tuples(
+            st.sampled_from([0, 1, 2, 7, 18, 19, 20, 256, 2**40]),
+            st.sampled_from(
+                [{}, {}, {}, {}, {"epoch": 3}, {"epoch": 2}, {"max_bytes": 90}, {"max_bytes": 0}, {"min_bytes": 0},
+                 {"min_bytes": 10**6}, {"isolation_level": 1}, {"last_epoch": 3}]
+            ),
+        ),
+        max_size=6,
+    ),
+    cut=st.integers(1, 200),
+)  # fmt: skip
+def test_whatever_is_asked_and_wherever_it_is_cut(
+    topic: str, version: int, asked: list[tuple[int, dict[str, int]]], cut: int
+) -> None:
+    scene, other = Scene(topic), Scene(topic)
+    for number, (offset, claims) in enumerate(asked):
+        request = scene.request(version, offset, number, **claims)
+        heard = scene.send(request[:cut]) + scene.send(request[cut:])
+        assert heard == other.send_the_long_way(request)
+        if not heard:  # a long poll, of which both wait for the end
+            break
+    assert scene.dispatch.failures == other.dispatch.failures == 0
+
+
+def test_the_second_time_nothing_is_decoded() -> None:
+    scene = Scene()
+    scene.send(scene.request(11, 0))
+    with patch("strandline.broker.handlers.fetch.decode_fetch_request") as decode:
+        assert scene.send(scene.request(11, 4))
+    decode.assert_not_called()
+
+
+def test_two_sent_at_once_are_answered_in_order() -> None:
+    scene, other = Scene(), Scene()
+    scene.send(scene.request(11, 0))
+    both = [scene.request(11, offset, offset) for offset in (2, 4)]
+    assert scene.send(b"".join(both)) == b"".join(map(other.send_the_long_way, both))
+
+
+def test_a_partition_that_is_led_no_more_is_found_out() -> None:
+    scene, other = Scene(), Scene()
+    for each in (scene, other):
+        each.send(each.request(11, 0))
+        each.partition.stop()
+    assert scene.send(scene.request(11, 2)) == other.send_the_long_way(other.request(11, 2))
+
+
+def test_counts_in_more_bytes_than_they_need_leave_no_lane() -> None:
+    """The offset is not where it would be, and must not be taken from there: nor from beside it."""
+    scene = Scene()
+    plain = scene.request(12, 0, epoch=0)
+    at = plain.index(b"\x02\x07orders")
+    padded = plain[:at] + b"\x82\x00" + plain[at + 1 :]
+    padded = (len(padded) - 4).to_bytes(4, "big") + padded[4:]
+    scene.send(padded)
+    assert scene.connection.lane is None

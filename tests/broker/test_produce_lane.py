@@ -1,0 +1,236 @@
+"""Requests that look like the one before go a short way (rules 3 and 5), and nobody can tell but by the time it takes.
+
+A twin broker that never goes it says what must come of each stream, wherever it is cut.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import cast
+from unittest.mock import patch
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.broker.kafka_peer import framed_request
+from tests.broker.manual_host import ManualHost
+from tests.broker.partition_alone import BROKER_ID, FOLLOWER_ID, PartitionAlone
+from tests.broker.running_broker import batch_of
+
+from strandline.broker.connection import Connection
+from strandline.broker.dispatch import Dispatch
+from strandline.broker.handlers.produce import ProduceHandler
+from strandline.broker.partitions import Partitions
+from strandline.broker.transactional_produce import ProduceInTransactions
+from strandline.log.recovery import open_log
+from strandline.model.failures import ErrorCode
+from strandline.model.partitions import TopicPartition
+from strandline.model.settings import LogSettings
+from strandline.records.batch import set_place
+from strandline.simulation.disk import SimulatedDisk
+from strandline.wire.codec import decode, encode
+from strandline.wire.messages.produce import (
+    PartitionProduceData,
+    PartitionProduceResponse,
+    ProduceRequest,
+    ProduceResponse,
+    TopicProduceData,
+)
+from strandline.wire.versions import ApiKey
+
+NOW_MS = 1_700_000_000_000
+
+
+class Scene:
+    """One connection to the leader of two partitions."""
+
+    def __init__(self, *, takes_lanes: bool = True, replicas: tuple[int, ...] = (BROKER_ID,)) -> None:
+        self.host = ManualHost(NOW_MS)
+        self.disk = SimulatedDisk()
+        self.partitions = Partitions()
+        for index in range(2):
+            name = TopicPartition("orders", index)
+            settings = LogSettings(segment_bytes=3_000, segment_index_bytes=12_000)
+            log = open_log(self.disk, f"/{name}", name, settings, now_ms=NOW_MS)
+            partition = PartitionAlone(name, bytes(16), log)
+            partition.lead(replicas=replicas, now_ms=NOW_MS)
+            self.partitions.add(partition)
+        handler = ProduceHandler(self.partitions, self.host, cast("ProduceInTransactions", None))  # nobody is in one
+        self.dispatch = Dispatch({ApiKey.PRODUCE: handler}, handler.settle)
+        self.connection = Connection(self.dispatch, lambda: None)
+        self.takes_lanes = takes_lanes
+
+    def partition(self, index: int = 0) -> PartitionAlone:
+        found = self.partitions.find(TopicPartition("orders", index))
+        assert isinstance(found, PartitionAlone)
+        return found
+
+    def send(self, stream: bytes) -> bytes:
+        if self.takes_lanes:
+            return self._send(stream)
+        with patch("strandline.broker.handlers.produce.lane_of", return_value=None):
+            return self._send(stream)
+
+    def _send(self, stream: bytes) -> bytes:
+        return self._joined(self.connection.receive(memoryview(bytearray(stream))))
+
+    def proceed(self) -> bytes:
+        return self._joined(self.connection.proceed())
+
+    @staticmethod
+    def _joined(parts: Sequence[object]) -> bytes:
+        return b"".join(part for part in parts if isinstance(part, bytes))
+
+    def files(self) -> dict[str, bytes]:
+        found = {}
+        for index in range(2):
+            for segment in self.partition(index).log.segments.all():
+                found[segment.path(".log")] = segment.file.read(0, segment.size_bytes)
+        return found
+
+
+def request(
+    batch: bytes | bytearray, correlation_id: int = 1, *, index: int = 0, acks: int = 1, version: int = 9
+) -> bytes:
+    topic = TopicProduceData("orders", partition_data=[PartitionProduceData(index, bytes(batch))])
+    body = encode(ProduceRequest(None, acks, 1_000, [topic]), version)
+    return framed_request(ApiKey.PRODUCE, version, correlation_id=correlation_id, body=body)
+
+
+def damaged(batch: bytearray) -> bytearray:
+    batch[-1] ^= 1
+    return batch
+
+
+def answers_in(stream: bytes, version: int = 9) -> list[tuple[int, PartitionProduceResponse]]:
+    """Correlation id and outcome of each."""
+    found = []
+    while stream:
+        size = int.from_bytes(stream[:4], "big")
+        frame, stream = memoryview(stream[4 : 4 + size]), stream[4 + size :]
+        body = frame[5:] if version >= 9 else frame[4:]
+        response = decode(ProduceResponse, version, body)
+        found.append((int.from_bytes(frame[:4], "big"), response.responses[0].partition_responses[0]))
+    return found
+
+
+def plain(value: bytes = b"a") -> bytearray:
+    return batch_of(value, timestamp=NOW_MS)
+
+
+kinds: dict[str, Callable[[int], bytes]] = {
+    "plain": lambda number: request(plain(), number),
+    "longer": lambda number: request(plain(b"a" * 400), number),
+    "two records": lambda number: request(batch_of(b"a", b"b", timestamp=NOW_MS), number),
+    "elsewhere": lambda number: request(plain(), number, index=1),
+    "nowhere": lambda number: request(plain(), number, index=7),
+    "all in sync": lambda number: request(plain(), number, acks=-1),
+    "no answer": lambda number: request(plain(), number, acks=0),
+    "older": lambda number: request(plain(), number, version=8),
+    "damaged": lambda number: request(damaged(plain()), number),
+    "untimely": lambda number: request(batch_of(b"a", timestamp=2**60), number),
+    "known": lambda number: request(
+        batch_of(b"a", timestamp=NOW_MS, producer_id=7, producer_epoch=0, base_sequence=number % 3), number
+    ),
+    "placed": lambda number: request(placed(plain()), number),
+    "short": lambda number: request(plain()[:60], number),
+}
+
+
+def placed(batch: bytearray) -> bytearray:
+    """What stands where the leader writes means nothing."""
+    set_place(batch, 0, 99, len(batch) - 12, 99)
+    return batch
+
+
+@given(
+    asked=st.lists(st.sampled_from(["plain"] * 9 + ["longer"] * 3 + list(kinds)), max_size=12),
+    cuts=st.lists(st.integers(1, 700), min_size=1, max_size=6),
+)
+def test_wherever_the_stream_is_cut_the_answers_and_the_files_are_those_of_the_long_way(
+    asked: list[str], cuts: list[int]
+) -> None:
+    frames = [kinds[kind](number) for number, kind in enumerate(asked)]
+    expected = Scene(takes_lanes=False)
+    answers = b"".join(expected.send(frame) for frame in frames)
+    scene, heard, stream, turn = Scene(), b"", b"".join(frames), 0
+    while stream:
+        piece, stream = stream[: cuts[turn % len(cuts)]], stream[cuts[turn % len(cuts)] :]
+        heard += scene.send(piece)
+        turn += 1
+    assert heard == answers
+    assert scene.files() == expected.files()
+    assert scene.connection.requests == len(frames)
+    assert scene.dispatch.failures == 0
+
+
+def test_those_of_one_receive_share_one_write() -> None:
+    scene = Scene()
+    scene.send(request(plain()))
+    scene.send(request(plain()))
+    with patch.object(
+        type(scene.partition()), "append", autospec=True, side_effect=type(scene.partition()).append
+    ) as spy:
+        heard = answers_in(scene.send(b"".join(request(plain(), number) for number in (3, 4, 5))))
+    assert [answer.base_offset for _, answer in heard] == [2, 3, 4]
+    assert spy.call_count == 1
+
+
+def test_nobody_overtakes_the_request_that_opened_the_lane() -> None:
+    """It waits for the end of the receive, and those behind it look like it."""
+    heard = answers_in(Scene().send(b"".join(request(plain(b"%d" % number), number) for number in range(4))))
+    assert [(number, answer.base_offset) for number, answer in heard] == [(0, 0), (1, 1), (2, 2), (3, 3)]
+
+
+def test_with_followers_each_waits_for_the_high_watermark_and_leaves_in_order() -> None:
+    """SPEC R8."""
+    scene = Scene(replicas=(BROKER_ID, FOLLOWER_ID))
+    scene.send(request(plain(), 1, acks=-1))
+    scene.partition().replicate(NOW_MS)
+    assert len(scene.proceed()) > 0
+    assert scene.send(request(plain(), 2, acks=-1) + request(plain(), 3, acks=-1)) == b""
+    assert not scene.connection.takes_more
+    scene.partition().replicate(NOW_MS)
+    heard = answers_in(scene.proceed())
+    assert [(number, answer.error_code, answer.base_offset) for number, answer in heard] == [(2, 0, 1), (3, 0, 2)]
+
+
+@pytest.mark.parametrize("acks", [1, -1])
+def test_a_leader_that_is_fenced_takes_nothing(acks: int) -> None:
+    scene = Scene()
+    for number in range(2):
+        scene.send(request(plain(), number, acks=acks))
+    leader = scene.partition().leader
+    assert leader is not None
+    leader.is_fenced = True
+    ((_, answer),) = answers_in(scene.send(request(plain(), 3, acks=acks)))
+    assert answer.error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER
+    assert scene.partition().log.log_end_offset == 2
+
+
+def test_a_partition_that_is_led_no_more_is_found_out() -> None:
+    scene = Scene()
+    for number in range(2):
+        scene.send(request(plain(), number))
+    scene.partition().stop()
+    ((_, answer),) = answers_in(scene.send(request(plain(), 3)))
+    assert answer.error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER
+
+
+def test_a_failure_that_nobody_foresaw_ends_the_connection() -> None:
+    scene = Scene()
+    for number in range(2):
+        scene.send(request(plain(), number))
+    with patch.object(type(scene.partition()), "append", side_effect=RuntimeError("a bug")):
+        assert scene.send(request(plain(), 3)) == b""
+    assert scene.connection.is_finished
+    assert scene.dispatch.failures == 1
+
+
+def test_a_disk_that_failed_is_told_of_to_each() -> None:
+    scene = Scene()
+    for number in range(2):
+        scene.send(request(plain(), number))
+    scene.partition().log.failed(OSError(5, "broken"))
+    heard = answers_in(scene.send(request(plain(), 3) + request(plain(), 4)))
+    assert [answer.error_code for _, answer in heard] == [ErrorCode.KAFKA_STORAGE_ERROR] * 2

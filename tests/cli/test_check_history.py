@@ -1,0 +1,117 @@
+"""`strandline check-history`: what it says, and with which exit code."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from click.testing import CliRunner, Result
+from tests.history.planting import Line, assign, poll, send
+
+from strandline.cli.main import cli
+from strandline.history.lines import line_of
+
+SENDS = [send("anna", "a", 0), send("anna", "b", 1), send("anna", "c", 2)]
+READS = [assign("carl", "beginning"), poll("carl", (0, "a"), (1, "b"), (2, "c"))]
+READS_WITH_A_HOLE = [assign("carl", "beginning"), poll("carl", (0, "a"), (2, "c"))]
+
+
+def write(path: Path, *lines: Line) -> str:
+    path.write_bytes(b"".join(line_of(op, **fields) for op, fields in lines))
+    return str(path)
+
+
+def check(*arguments: str, exit_code: int = 0) -> Result:
+    result = CliRunner().invoke(cli, ["check-history", *arguments])
+    assert result.exit_code == exit_code, result.output
+    return result
+
+
+def test_a_history_in_order(tmp_path: Path) -> None:
+    path = write(tmp_path / "h.jsonl", *SENDS, *READS)
+    assert check(path).stdout == (
+        "Sound: 5 operations of 2 processes (assign 1 ok; poll 1 ok; send 3 ok), 3 records read from 1 partition.\n"
+    )
+
+
+def test_anomalies_with_their_places(tmp_path: Path) -> None:
+    """Each process wrote its own file; together they are one history."""
+    anna, carl = write(tmp_path / "anna", *SENDS), write(tmp_path / "carl", *READS_WITH_A_HOLE)
+    result = check(anna, carl, exit_code=1)
+    lost = (
+        "'b' was acknowledged to anna at offset 1 of orders-0 and is gone: readers came past it to offset 2 and nobody"
+        " read it"
+    )
+    assert result.stdout.splitlines() == [
+        f"lost-write (bad): {lost} [{anna}:2]",
+        f"int-poll-skip (bad): carl was at offset 1 of orders-0 and went on at 2, past 1 ('b') [{carl}:2]",
+        "lost-write: 1 bad, 0 allowed",
+        "int-poll-skip: 1 bad, 0 allowed",
+        "5 operations of 2 processes (assign 1 ok; poll 1 ok; send 3 ok), 2 records read from 1 partition.",
+    ]
+    assert result.stderr == "strandline: 2 bad anomalies\n"
+
+
+def rows(result: Result) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in result.stdout.splitlines()]
+
+
+def test_json(tmp_path: Path) -> None:
+    path = write(tmp_path / "h.jsonl", *SENDS, *READS_WITH_A_HOLE)
+    lost, skip, summary = rows(check(path, "--format", "json", exit_code=1))
+    assert (lost["type"], lost["kind"], lost["is_bad"]) == ("anomaly", "lost-write", True)
+    assert (lost["partition"], lost["offsets"], lost["values"]) == ("orders-0", [1], ["b"])
+    assert (lost["processes"], lost["operations"]) == (["anna"], [f"{path}:2"])
+    assert skip["kind"] == "int-poll-skip"
+    assert summary["type"] == "summary"
+    assert (summary["sound"], summary["void"], summary["records_read"]) == (False, False, 2)
+    assert summary["operations"] == {"assign_ok": 1, "poll_ok": 1, "send_ok": 3}
+    assert summary["anomalies"]["lost-write"] == {"bad": 1, "allowed": 0}
+
+
+def test_what_is_known_of_the_run_changes_what_is_bad(tmp_path: Path) -> None:
+    path = write(tmp_path / "h.jsonl", *SENDS, *READS_WITH_A_HOLE)
+    assert "lost-write: 0 bad, 1 allowed" in check(path, "--may-delete").stdout
+    unseen = write(tmp_path / "unseen", *SENDS)
+    assert "unseen: 0 bad, 3 allowed" in check(unseen).stdout
+    assert "unseen: 3 bad, 0 allowed" in check(unseen, "--read-to-end", exit_code=1).stdout
+    foreign = write(tmp_path / "foreign", *READS)
+    assert "3 records came from writers that are not in the history." in check(foreign).stdout
+    assert "phantom: 3 bad" in check(foreign, "--all-writers", exit_code=1).stdout
+
+
+def test_too_little_proves_nothing(tmp_path: Path) -> None:
+    path = write(tmp_path / "h.jsonl", *SENDS, *READS)
+    assert (
+        check(path, "--at-least", "6", exit_code=1).stderr == "strandline: 5 operations are too few to say anything\n"
+    )
+    check(path, "--at-least", "5")
+
+
+def test_a_line_that_is_no_operation(tmp_path: Path) -> None:
+    first = write(tmp_path / "first", *SENDS)
+    second = tmp_path / "second"
+    second.write_bytes(b'\n{"op":"dance"}\n')
+    result = check(first, str(second), exit_code=2)
+    assert result.stderr.startswith(f"strandline: {second}:2 has an unknown op 'dance'")
+    assert result.stdout == ""
+
+
+def test_a_last_line_that_is_not_whole(tmp_path: Path) -> None:
+    """Its writer was killed. What it had written before counts."""
+    path = Path(write(tmp_path / "h.jsonl", *SENDS, *READS))
+    path.write_bytes(path.read_bytes() + b'{"op":"se')
+    result = check(str(path))
+    assert result.stderr == f"strandline: the last line of {path} is not whole and was left out\n"
+    assert result.stdout.startswith("Sound: 5 operations")
+
+
+def test_a_file_that_is_not_there(tmp_path: Path) -> None:
+    assert "there is no such file" in check(str(tmp_path / "missing"), exit_code=2).stderr
+    assert check(exit_code=2).stderr.count("Missing argument") == 1
+
+
+def test_values_sent_twice_are_told_of(tmp_path: Path) -> None:
+    path = write(tmp_path / "h.jsonl", *SENDS, send("bert", "a", 3), *READS)
+    assert "1 value sent twice could not be judged." in check(path).stdout

@@ -1,0 +1,136 @@
+"""The parts of the recorder: its file, its marks, and what it takes for certain."""
+
+from __future__ import annotations
+
+import json
+import socket
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+from confluent_kafka import KafkaError
+
+from strandline.history.operations import Outcome
+from strandline.history.recording import Journal, RecordingProducer
+from strandline.history.recording.journal import clock_name
+from strandline.history.recording.marks import mark_of, value_mark, with_mark
+from strandline.history.recording.outcomes import outcome_of_send
+
+
+def rows(path: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in path.read_bytes().splitlines()]
+
+
+def test_what_is_urgent_is_in_the_file_at_once(tmp_path: Path) -> None:
+    """With all before it: killing the process loses nothing of what an application has read."""
+    path = tmp_path / "anna.jsonl"
+    with Journal(path, "anna") as journal:
+        journal.write("send", value="a")
+        assert rows(path) == []
+        journal.write("poll", is_urgent=True)
+        assert rows(path) == [{"op": "send", "process": "anna", "value": "a"}, {"op": "poll", "process": "anna"}]
+        journal.write("send", value="b")
+    assert len(rows(path)) == 3
+    with Journal(path, "anna") as journal:
+        journal.write("send", value="c")
+    assert len(rows(path)) == 4
+
+
+def test_the_buffer_has_a_bound(tmp_path: Path) -> None:
+    path = tmp_path / "anna.jsonl"
+    with Journal(path, "anna", buffer_bytes=100) as journal:
+        for number in range(10):
+            journal.write("send", value=f"{number}")
+        assert 7 <= len(rows(path)) <= 10
+
+
+def test_no_two_moments_are_the_same(tmp_path: Path) -> None:
+    with Journal(tmp_path / "anna.jsonl", "anna") as journal:
+        moments: list[int] = []
+        threads = [
+            threading.Thread(target=lambda: moments.extend(journal.now_us() for _ in range(500))) for _ in range(4)
+        ]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    assert len(set(moments)) == 2000
+
+
+def test_processes_of_a_machine_share_a_clock() -> None:
+    assert clock_name() == clock_name() != ""
+
+
+def test_marks() -> None:
+    marked = with_mark([("a", b"1"), ("mark", b"of its former life")], "mark", "anna.1")
+    assert marked == [("a", b"1"), ("mark", b"anna.1")]
+    assert with_mark({"a": b"1"}, "mark", "anna.1") == marked
+    assert mark_of(marked, b"value", "mark") == "anna.1"
+    assert mark_of(marked, b"value", None) == "value"
+    assert mark_of(None, None, "mark") == "null"
+
+
+def test_values_without_marks() -> None:
+    assert value_mark("näme") == value_mark("näme".encode()) == "näme"
+    assert value_mark(b"\xff").startswith("sha256:")
+    assert value_mark(b"x" * 1000) != value_mark(b"x" * 1001)
+    assert len(value_mark(b"x" * 1000)) == 39
+
+
+@pytest.mark.parametrize(
+    ("code", "outcome"),
+    [
+        (None, Outcome.OK),
+        (KafkaError._UNKNOWN_TOPIC, Outcome.UNKNOWN),
+        (KafkaError._PURGE_QUEUE, Outcome.UNKNOWN),
+        (KafkaError.MSG_SIZE_TOO_LARGE, Outcome.FAIL),
+        (KafkaError.RECORD_LIST_TOO_LARGE, Outcome.FAIL),
+        (KafkaError.TOPIC_EXCEPTION, Outcome.FAIL),
+        (KafkaError.INVALID_TIMESTAMP, Outcome.FAIL),
+        (KafkaError.INVALID_RECORD, Outcome.FAIL),
+        (KafkaError._PURGE_INFLIGHT, Outcome.UNKNOWN),
+        (KafkaError._MSG_TIMED_OUT, Outcome.UNKNOWN),
+        (KafkaError.REQUEST_TIMED_OUT, Outcome.UNKNOWN),
+        (KafkaError.NOT_ENOUGH_REPLICAS, Outcome.UNKNOWN),
+        (KafkaError.NOT_ENOUGH_REPLICAS_AFTER_APPEND, Outcome.UNKNOWN),
+        (KafkaError.OUT_OF_ORDER_SEQUENCE_NUMBER, Outcome.UNKNOWN),
+    ],
+)
+def test_what_an_error_says_of_a_send(code: int | None, outcome: Outcome) -> None:
+    assert outcome_of_send(code) is outcome
+
+
+@pytest.mark.parametrize("timeout_ms", [100, 60_000], ids=["timed-out", "still-under-way-at-the-end"])
+def test_a_send_that_nobody_heard_of_is_unknown(tmp_path: Path, timeout_ms: int) -> None:
+    """There is no broker."""
+    path = tmp_path / "anna.jsonl"
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        settings = {"bootstrap.servers": f"127.0.0.1:{listener.getsockname()[1]}", "message.timeout.ms": timeout_ms}
+        with Journal(path, "anna") as journal:
+            producer = RecordingProducer(settings, journal)
+            producer.produce("orders", b"a", partition=0)
+            producer.close(5 if timeout_ms == 100 else 0.01)
+    client, send = rows(path)
+    assert (client["acks"], client["idempotent"], client["clock"]) == ("all", False, clock_name())
+    assert (send["outcome"], send["topic"], send["partition"]) == ("unknown", "orders", 0)
+    assert send["began_us"] < send["ended_us"]
+
+
+@pytest.mark.parametrize(
+    ("settings", "acks", "is_idempotent"),
+    [
+        ({}, "all", False),
+        ({"acks": 1}, "1", False),
+        ({"request.required.acks": "0"}, "0", False),
+        ({"acks": "-1"}, "all", False),
+        ({"enable.idempotence": "true"}, "all", True),
+        ({"transactional.id": "t"}, "all", True),
+    ],
+)
+def test_what_a_producer_was_promised(tmp_path: Path, settings: dict[str, Any], acks: str, is_idempotent: bool) -> None:
+    path = tmp_path / "anna.jsonl"
+    with Journal(path, "anna") as journal, RecordingProducer(settings, journal):
+        pass
+    (client,) = rows(path)
+    assert (client["acks"], client["idempotent"]) == (acks, is_idempotent)

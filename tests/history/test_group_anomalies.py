@@ -1,0 +1,130 @@
+"""Where groups go on after a rebalance: at what they committed last, as far as that is known."""
+
+from __future__ import annotations
+
+from tests.history.planting import Line, assign, client, commit, found, poll, send, transaction, trim, verdict
+
+from strandline.history.verdict import Kind
+
+SENT: list[Line] = [send("anna", value, offset) for offset, value in enumerate("abcd")]
+MEMBERS: list[Line] = [
+    client("carl", group="kitchen", clock="here"),
+    client("dora", group="kitchen", clock="here"),
+    *SENT,
+    assign("carl", 0, how="rebalance"),
+    poll("carl", (0, "a"), (1, "b"), (2, "c"), (3, "d")),
+]
+READ_FROM_2 = poll("dora", (2, "c"), (3, "d"))
+
+
+def test_a_group_goes_on_where_it_committed() -> None:
+    assert found(*MEMBERS, commit("carl", 2), assign("dora", 2, how="rebalance"), READ_FROM_2) == {}
+
+
+def test_a_commit_is_lost() -> None:
+    told = verdict(*MEMBERS, commit("carl", 4), assign("dora", 2, how="rebalance"), READ_FROM_2)
+    assert told.bad_kinds == {Kind.LOST_COMMIT} == told.kinds
+    (anomaly,) = told.findings[Kind.LOST_COMMIT].evidence
+    assert (anomaly.offsets, anomaly.processes) == ((2, 4), ("dora", "carl"))
+
+
+def test_where_it_begins_is_learnt_from_what_it_reads() -> None:
+    lines = [*MEMBERS, commit("carl", 4), assign("dora", None, how="rebalance"), READ_FROM_2]
+    assert found(*lines) == {Kind.LOST_COMMIT: True}
+
+
+def test_all_commits_are_lost() -> None:
+    lines = [*MEMBERS, commit("carl", 4), assign("dora", "beginning", how="rebalance")]
+    assert found(*lines) == {Kind.LOST_COMMIT: True}
+
+
+def test_a_group_goes_on_further_than_it_committed() -> None:
+    lines = [*MEMBERS, commit("carl", 1), assign("dora", 2, how="rebalance"), READ_FROM_2]
+    assert found(*lines) == {Kind.PHANTOM_COMMIT: True}
+
+
+def test_a_group_goes_on_after_a_marker() -> None:
+    """Nothing that it should have read lies between."""
+    lines = [*MEMBERS, commit("carl", 4), assign("dora", 5, how="rebalance")]
+    assert found(*lines) == {}
+
+
+def test_records_that_were_trimmed_are_not_read() -> None:
+    assert found(*MEMBERS, commit("carl", 1), trim("admin", 2), assign("dora", 2, how="rebalance"), READ_FROM_2) == {}
+
+
+def test_a_commit_of_unknown_outcome_may_count_or_not() -> None:
+    for position in (2, 4):
+        lines = [commit("carl", 2), commit("carl", 4, outcome="unknown"), assign("dora", position, how="rebalance")]
+        assert found(*MEMBERS, *lines) == {}
+
+
+def test_a_commit_that_failed_does_not_count() -> None:
+    lines = [commit("carl", 2), commit("carl", 4, outcome="fail"), assign("dora", 4, how="rebalance")]
+    assert found(*MEMBERS, *lines) == {Kind.PHANTOM_COMMIT: True}
+
+
+def test_of_two_commits_at_a_time_either_may_be_the_last() -> None:
+    commits = [
+        commit("carl", 1, began_us=100, ended_us=110),
+        commit("carl", 2, began_us=200, ended_us=290),
+        commit("carl", 4, began_us=210, ended_us=300),
+    ]
+    expected = {1: {Kind.LOST_COMMIT: True}, 2: {}, 4: {}}
+    for position, kinds in expected.items():
+        assert found(*MEMBERS, *commits, assign("dora", position, how="rebalance", began_us=400)) == kinds
+
+
+def test_a_commit_after_the_assignment_says_nothing() -> None:
+    assert found(*MEMBERS, assign("dora", 2, how="rebalance"), commit("dora", 4)) == {}
+
+
+def test_groups_that_commit_by_themselves_are_not_judged() -> None:
+    lines = [*MEMBERS, client("emil", group="kitchen", auto_commit=True), commit("carl", 4)]
+    assert found(*lines, assign("dora", 2, how="rebalance")) == {}
+
+
+def test_other_groups_and_seeks_say_nothing() -> None:
+    assert found(*MEMBERS, commit("carl", 4, group="cellar"), assign("dora", 2, how="rebalance"), READ_FROM_2) == {}
+    assert found(*MEMBERS, commit("carl", 4), assign("dora", 2, how="seek"), READ_FROM_2) == {}
+
+
+def test_members_on_other_clocks_are_not_judged() -> None:
+    lines = [client("fred", group="kitchen", clock="there"), *MEMBERS, commit("carl", 4)]
+    assert found(*lines, assign("fred", 2, how="rebalance")) == {}
+
+
+# Transactions.
+
+
+def consuming(name: str, *records: tuple[int, str], decision: str = "commit", outcome: str = "ok") -> list[Line]:
+    parts = [poll("carl", *records), commit("carl", records[-1][0] + 1)]
+    return list(transaction("carl", name, *parts, decision=decision, outcome=outcome))
+
+
+BEGIN = MEMBERS[:-1]
+
+
+def test_offsets_of_a_committed_transaction_count() -> None:
+    lines = [*BEGIN, *consuming("t1", (0, "a"), (1, "b"))]
+    assert found(*lines, assign("dora", 2, how="rebalance"), READ_FROM_2) == {}
+    assert found(*lines, assign("dora", 0, how="rebalance")) == {Kind.LOST_COMMIT: True, Kind.UNSEEN: False}
+
+
+def test_offsets_of_an_aborted_transaction_do_not() -> None:
+    lines = [*BEGIN, *consuming("t1", (0, "a")), *consuming("t2", (1, "b"), decision="abort")]
+    assert found(*lines, assign("dora", 2, how="rebalance"), READ_FROM_2) == {Kind.PHANTOM_COMMIT: True}
+
+
+def test_a_record_is_consumed_twice() -> None:
+    again = assign("carl", 1, how="seek")
+    lines = [*BEGIN, *consuming("t1", (0, "a"), (1, "b")), again, *consuming("t2", (1, "b"), (2, "c"), (3, "d"))]
+    told = verdict(*lines)
+    assert told.bad_kinds == {Kind.CONSUMED_TWICE} == told.kinds
+    (anomaly,) = told.findings[Kind.CONSUMED_TWICE].evidence
+    assert (anomaly.offsets, anomaly.values) == ((1,), ("b",))
+
+
+def test_what_an_aborted_transaction_consumed_is_consumed_again() -> None:
+    lines = [*BEGIN, *consuming("t1", (0, "a"), (1, "b"), decision="abort"), assign("carl", 0, how="seek")]
+    assert found(*lines, *consuming("t2", (0, "a"), (1, "b"), (2, "c"), (3, "d"))) == {}

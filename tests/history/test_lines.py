@@ -1,0 +1,134 @@
+"""Lines of JSON: what they mean, and what is no operation."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from strandline.history.checker import check
+from strandline.history.lines import LineParser, line_of
+from strandline.history.operations import (
+    BEGINNING,
+    END,
+    Assign,
+    Client,
+    Commit,
+    Decision,
+    How,
+    Isolation,
+    Operation,
+    Outcome,
+    Poll,
+    Record,
+    Revoke,
+    Send,
+)
+from strandline.history.operations import End as EndOfTransaction
+from strandline.history.verdict import Kind
+from strandline.model.failures import CorruptData
+from strandline.model.partitions import TopicPartition
+
+ORDERS = TopicPartition("orders", 0)
+
+
+def parsed(line: str) -> Operation:
+    return LineParser().operation(line, 7)
+
+
+def test_a_send() -> None:
+    stamp = '"process":"anna","outcome":"unknown","began_us":1,"ended_us":2'
+    assert parsed(f'{{"op":"send",{stamp},"topic":"orders","partition":0,"value":"a"}}') == Send(
+        7, "anna", Outcome.UNKNOWN, 1, 2, "orders", ORDERS, "a"
+    )
+
+
+def test_without_times_the_line_is_the_time() -> None:
+    assert parsed('{"op":"poll","process":"carl","records":[["orders",0,3,"a"]]}') == Poll(
+        7, "carl", Outcome.OK, 7, 7, (Record(ORDERS, 3, "a"),)
+    )
+
+
+def test_positions_have_names() -> None:
+    told = '[["orders",0,"beginning"],["orders",0,"end"],["orders",0,null]]'
+    positions = ((ORDERS, BEGINNING), (ORDERS, END), (ORDERS, None))
+    assert parsed(f'{{"op":"assign","process":"c","how":"seek","positions":{told}}}') == Assign(
+        7, "c", Outcome.OK, 7, 7, How.SEEK, positions
+    )
+
+
+def test_the_others() -> None:
+    assert parsed('{"op":"revoke","process":"c"}') == Revoke(7, "c", Outcome.OK, 7, 7, None)
+    assert parsed('{"op":"commit","process":"c","group":"g","offsets":[["orders",0,4]],"transaction":"t"}') == Commit(
+        7, "c", Outcome.OK, 7, 7, "g", ((ORDERS, 4),), "t"
+    )
+    assert parsed(
+        '{"op":"end","process":"p","transaction":"t","decision":"abort","outcome":"info"}'
+    ) == EndOfTransaction(7, "p", Outcome.UNKNOWN, 7, 7, "t", Decision.ABORT)
+    assert parsed('{"op":"client","process":"p","acks":"all","isolation":"read_uncommitted","more":[1]}') == Client(
+        7, "p", isolation=Isolation.READ_UNCOMMITTED
+    )
+
+
+def test_a_process_that_is_two_clients() -> None:
+    parser = LineParser()
+    parser.operation('{"op":"client","process":"p","acks":1,"clock":"here"}', 1)
+    client = parser.operation('{"op":"client","process":"p","group":"g","clock":"here"}', 2)
+    assert client == Client(2, "p", acks=1, group="g", clock="here")
+
+
+def test_a_line_is_written_as_it_is_read() -> None:
+    line = line_of("send", process="ännå", topic="orders", partition=0, value='"\n', offset=None)
+    assert line.count(b"\n") == 1
+    assert b"offset" not in line
+    assert LineParser().operation(line, 7) == Send(7, "ännå", Outcome.OK, 7, 7, "orders", ORDERS, '"\n')
+
+
+@pytest.mark.parametrize(
+    ("line", "why"),
+    [
+        ("", "is not an operation"),
+        ("{", "is not an operation"),
+        ("[]", "is not an operation"),
+        ("17", "is not an operation"),
+        ("[" * 100_000, "is not an operation"),
+        ("{}", "has no field 'op'"),
+        ('{"op":"dance"}', "unknown op 'dance': known are client, send, poll"),
+        ('{"op":["send"]}', "is not an operation"),
+        ('{"op":"send","process":"p"}', "lacks the field 'topic'"),
+        ('{"op":"send","topic":"t","value":"v"}', "lacks the field 'process'"),
+        ('{"op":"send","process":"p","topic":"t","value":7}', "'7' is not a text"),
+        ('{"op":"send","process":"p","topic":"t","value":"v","partition":"0"}', "'0' is not a whole number"),
+        (
+            '{"op":"send","process":"p","topic":"t","value":"v","outcome":"maybe"}',
+            "'maybe' is none of ok, fail, unknown",
+        ),
+        ('{"op":"poll","process":"p","began_us":5,"ended_us":4}', "it ended before it began"),
+        ('{"op":"poll","process":"p","began_us":true}', "'True' is not a whole number"),
+        ('{"op":"poll","process":"p","records":[["t",0,1]]}', "is not an operation"),
+        ('{"op":"poll","process":"p","records":7}', "is not an operation"),
+        ('{"op":"assign","process":"p","positions":[["t",0,"middle"]]}', "'middle' is none of beginning, end"),
+        ('{"op":"end","process":"p","transaction":"t","decision":"wait"}', "is not an operation"),
+        ('{"op":"client","process":"p","acks":2}', "'2' is none of all"),
+    ],
+)
+def test_what_is_no_operation(line: str, why: str) -> None:
+    with pytest.raises(CorruptData, match=why):
+        parsed(line)
+
+
+def test_the_example_of_the_documentation_is_a_history() -> None:
+    page = (Path(__file__).parent.parent.parent / "docs" / "history.md").read_text(encoding="utf-8")
+    (example,) = re.findall(r"```json\n(.*?)```", page, re.DOTALL)
+    parser = LineParser()
+    operations = [parser.operation(line, number) for number, line in enumerate(example.splitlines(), 1)]
+    verdict = check(operations)
+    assert verdict.findings == {}
+    assert verdict.operation_count == len(operations) - 2
+
+
+def test_the_documentation_lists_every_anomaly() -> None:
+    page = (Path(__file__).parent.parent.parent / "docs" / "history.md").read_text(encoding="utf-8")
+    table = page.partition("## The anomalies")[2]
+    assert [kind for kind in Kind if f"`{kind}`" not in table] == []

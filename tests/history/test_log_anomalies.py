@@ -1,0 +1,213 @@
+"""Anomalies of the log and of what is missing from it, each planted, and beside it the history that is in order."""
+
+from __future__ import annotations
+
+import pytest
+from tests.history.planting import (
+    Line,
+    assign,
+    client,
+    found,
+    poll,
+    revoke,
+    send,
+    transaction,
+    trim,
+    verdict,
+)
+
+from strandline.history.verdict import Kind
+
+CLEAN: list[Line] = [
+    send("anna", "a", 0),
+    send("anna", "b", 1),
+    assign("carl", "beginning"),
+    poll("carl", (0, "a"), (1, "b")),
+]
+
+
+def test_a_clean_history() -> None:
+    told = verdict(*CLEAN, is_read_to_end=True, is_every_writer_recorded=True)
+    assert told.findings == {}
+    assert told.is_sound
+    assert str(told) == "no anomalies"
+    assert told.operations == {("send", "ok"): 2, ("assign", "ok"): 1, ("poll", "ok"): 1}
+    assert told.operation_count == 4
+    counts = {name: count for name, count in told.counts.items() if count}
+    assert counts == {"processes": 2, "partitions": 1, "records_read": 2, "acknowledged": 2}
+
+
+def test_an_empty_history() -> None:
+    assert found() == {}
+
+
+# inconsistent-offsets
+
+
+def test_two_readers_saw_different_values_at_an_offset() -> None:
+    told = verdict(*CLEAN, send("bert", "x", outcome="unknown"), assign("dora", 0), poll("dora", (0, "a"), (1, "x")))
+    assert told.bad_kinds == {Kind.INCONSISTENT_OFFSETS}
+    (anomaly,) = told.findings[Kind.INCONSISTENT_OFFSETS].evidence
+    assert (str(anomaly.partition), anomaly.offsets, anomaly.values) == ("orders-0", (1,), ("b", "x"))
+    assert anomaly.processes == ("carl", "dora")
+    assert anomaly.operations == (4, 7)
+    assert anomaly.sentence == "orders-0 holds several values at offset 1: 'b' read by carl, 'x' read by dora"
+
+
+def test_an_acknowledged_offset_holds_another_value() -> None:
+    lines = [*CLEAN, send("bert", "x", 1)]
+    assert found(*lines) == {Kind.INCONSISTENT_OFFSETS: True, Kind.LOST_WRITE: True}
+
+
+def test_what_only_the_leader_acknowledged_may_be_replaced() -> None:
+    """acks=1: the next leader knows nothing of it, and gives its offset to another."""
+    lines = [client("bert", acks=1), *CLEAN, send("bert", "x", 1)]
+    assert found(*lines) == {Kind.INCONSISTENT_OFFSETS: False, Kind.LOST_WRITE: False}
+
+
+def test_the_same_offset_in_two_partitions_is_fine() -> None:
+    assert found(*CLEAN, send("bert", "x", 1, 1), poll("carl", (1, "x"), partition=1)) == {}
+
+
+# lost-write
+
+
+def test_a_write_that_everybody_came_past_is_lost() -> None:
+    told = verdict(*CLEAN[:2], send("anna", "c", 2), assign("carl", "beginning"), poll("carl", (0, "a"), (2, "c")))
+    assert told.bad_kinds == {Kind.LOST_WRITE, Kind.INTERNAL_POLL_SKIP}
+    (lost,) = told.findings[Kind.LOST_WRITE].evidence
+    assert (lost.offsets, lost.values, lost.processes, lost.operations) == ((1,), ("b",), ("anna",), (2,))
+    assert "readers came past it to offset 2" in lost.sentence
+
+
+def test_the_first_record_can_be_lost() -> None:
+    """Nobody saw a gap, but somebody began before it."""
+    lines = [*CLEAN[:2], assign("carl", "beginning"), poll("carl", (1, "b"))]
+    assert found(*lines) == {Kind.LOST_WRITE: True, Kind.POLL_SKIP: True}
+
+
+def test_whoever_began_later_did_not_come_past_it() -> None:
+    """auto.offset.reset=latest: that nobody read it does not mean that it is gone."""
+    lines = [*CLEAN[:2], assign("carl", "end"), poll("carl", (1, "b"))]
+    assert found(*lines) == {Kind.UNSEEN: False}
+
+
+def test_two_readers_with_a_hole_between_them() -> None:
+    sent = [send("anna", value, offset) for offset, value in enumerate("abc")]
+    lines = [*sent, assign("carl", 0), poll("carl", (0, "a")), assign("dora", 2), poll("dora", (2, "c"))]
+    assert found(*lines) == {Kind.UNSEEN: False}
+
+
+def test_a_write_of_unknown_outcome_may_be_missing() -> None:
+    assert found(*CLEAN, send("bert", "x", outcome="unknown")) == {}
+    assert found(*CLEAN, send("bert", "x", outcome="info")) == {}
+
+
+def test_a_write_of_unknown_outcome_may_be_there() -> None:
+    assert found(*CLEAN, send("bert", "x", outcome="unknown"), poll("carl", (2, "x"))) == {}
+
+
+def test_a_failed_write_may_be_missing() -> None:
+    assert found(*CLEAN, send("bert", "x", outcome="fail"), send("bert", "y", partition=None, outcome="fail")) == {}
+
+
+def test_what_was_trimmed_is_not_lost() -> None:
+    lines = [*CLEAN[:2], trim("admin", 1), assign("carl", "beginning"), poll("carl", (1, "b"))]
+    assert found(*lines, is_read_to_end=True) == {}
+
+
+def test_retention_may_take_records() -> None:
+    lines = [*CLEAN[:2], assign("carl", "beginning"), poll("carl", (1, "b"))]
+    assert found(*lines, may_delete=True) == {Kind.LOST_WRITE: False, Kind.POLL_SKIP: False}
+
+
+def test_gaps_in_offsets_are_normal() -> None:
+    """Markers of transactions take offsets."""
+    assert found(send("anna", "a", 0), send("anna", "b", 7), assign("carl", 0), poll("carl", (0, "a"), (7, "b"))) == {}
+
+
+# unseen
+
+
+def test_what_nobody_read_is_bad_only_if_somebody_read_to_the_end() -> None:
+    lines = [*CLEAN, send("anna", "late", 2)]
+    assert found(*lines) == {Kind.UNSEEN: False}
+    assert found(*lines, is_read_to_end=True) == {Kind.UNSEEN: True}
+    assert found(client("anna", acks=0), *lines, is_read_to_end=True) == {Kind.UNSEEN: False}
+
+
+# torn-transaction
+
+
+def test_a_transaction_of_which_a_part_is_lost() -> None:
+    lines = [
+        *transaction("anna", "t1", send("anna", "a", 0), send("anna", "b", 0, 1)),
+        send("anna", "later", 2, 1),
+        assign("carl", 0),
+        poll("carl", (0, "a")),
+        assign("carl", 0, 1),
+        poll("carl", (2, "later"), partition=1),
+    ]
+    assert found(*lines) == {Kind.LOST_WRITE: True, Kind.TORN_TRANSACTION: True, Kind.POLL_SKIP: True}
+
+
+@pytest.mark.parametrize("outcome", ["ok", "unknown"])
+def test_a_whole_transaction(outcome: str) -> None:
+    lines = [
+        *transaction("anna", "t1", send("anna", "a", 0), send("anna", "b", 0, 1), outcome=outcome),
+        assign("carl", 0),
+        poll("carl", (0, "a")),
+        assign("carl", 0, 1),
+        poll("carl", (0, "b"), partition=1),
+    ]
+    assert found(*lines, is_read_to_end=True) == {}
+
+
+def test_a_commit_of_unknown_outcome_happened_if_one_of_its_records_was_read() -> None:
+    lines = [
+        *transaction("anna", "t1", send("anna", "a", 0), send("anna", "b", 0, 1), outcome="unknown"),
+        send("anna", "later", 2, 1),
+        assign("dora", 0, 1),
+        poll("dora", (2, "later"), partition=1),
+    ]
+    assert found(*lines) == {}
+    torn = found(*lines, poll("carl", (0, "a")))
+    assert torn == {Kind.LOST_WRITE: True, Kind.TORN_TRANSACTION: True, Kind.POLL_SKIP: True}
+
+
+# duplicate
+
+
+def test_a_value_at_two_offsets() -> None:
+    told = verdict(*CLEAN, poll("carl", (2, "a")))
+    assert told.bad_kinds == {Kind.DUPLICATE}
+    assert told.findings[Kind.DUPLICATE].evidence[0].offsets == (0, 2)
+
+
+def test_a_producer_that_is_not_idempotent_may_repeat_itself() -> None:
+    assert found(client("anna", idempotent=False), *CLEAN, poll("carl", (2, "a"))) == {Kind.DUPLICATE: False}
+
+
+def test_reading_twice_is_not_writing_twice() -> None:
+    assert found(*CLEAN, revoke("carl"), assign("carl", 0), poll("carl", (0, "a"), (1, "b"))) == {}
+
+
+def test_a_value_that_was_sent_twice_is_not_judged() -> None:
+    told = verdict(*CLEAN, send("bert", "a", 2), poll("carl", (2, "a")))
+    assert told.findings == {}
+    assert told.counts["values_sent_twice"] == 1
+
+
+# misplaced, phantom
+
+
+def test_a_value_in_the_wrong_partition() -> None:
+    lines = [*CLEAN, send("anna", "c", outcome="unknown"), poll("carl", (5, "c"), partition=1)]
+    assert found(*lines) == {Kind.MISPLACED: True}
+
+
+def test_a_value_that_nobody_sent() -> None:
+    lines = [*CLEAN, poll("carl", (2, "?"))]
+    assert found(*lines) == {}
+    assert verdict(*lines).counts["foreign_records"] == 1
+    assert found(*lines, is_every_writer_recorded=True) == {Kind.PHANTOM: True}

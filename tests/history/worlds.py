@@ -1,0 +1,224 @@
+"""A small Kafka that is right by construction, clients at it, and ways to break it.
+
+Logs are lists. Every step is one operation of one client, whose outcome may stay unknown whether it took effect or
+not. What a `World` writes down must look sound; with a fault in it, the checker must find out.
+"""
+
+from __future__ import annotations
+
+from random import Random
+from typing import Any
+
+from tests.history.planting import TOPIC, Line, operations
+
+from strandline.history.operations import Operation
+
+PARTITIONS = 3
+STEP_US = 1000
+
+
+class Entry:
+    """A record, or the marker that ends a transaction."""
+
+    def __init__(self, value: str | None, transaction: str | None) -> None:
+        self.value, self.transaction = value, transaction
+
+
+class World:
+    def __init__(self, seed: int, fault: str | None = None) -> None:
+        self.random = Random(seed)
+        self.fault = fault
+        self.lines: list[Line] = []
+        self.now_us = 0
+        self.logs: list[list[Entry]] = [[] for _ in range(PARTITIONS)]
+        self.fates: dict[str, bool] = {}  # of transactions that ended: whether they were committed
+        self.committed = [0] * PARTITIONS  # the group's offsets
+        self.owners: list[Member] = []
+        self.count = 0
+        self.producers = [Producer(self, f"producer-{number}", number > 1) for number in range(4)]
+        self.readers = [Reader(self, f"reader-{level}", level) for level in ("read_committed", "read_uncommitted")]
+        self.members = [Member(self, f"member-{number}") for number in range(2)]
+        self.owners = [self.members[partition % 2] for partition in range(PARTITIONS)]
+        for partition, owner in enumerate(self.owners):
+            owner.gets(partition)
+
+    def run(self, steps: int) -> list[Operation]:
+        actors: list[Producer | Reader] = [*self.producers, *self.producers, *self.readers, *self.members]
+        for _ in range(steps):
+            self.now_us += STEP_US
+            self.random.choice(actors).step()
+            if self.random.random() < 0.02:
+                self.rebalance()
+        for producer in self.producers:
+            producer.finish()
+        for reader in self.readers:
+            reader.finish()
+        return operations(*self.lines)
+
+    def rebalance(self) -> None:
+        partition = self.random.randrange(PARTITIONS)
+        old, new = self.owners[partition], self.random.choice(self.members)
+        self.now_us += STEP_US
+        old.loses(partition)
+        self.owners[partition] = new
+        self.now_us += STEP_US
+        new.gets(partition)
+
+    def tell(self, op: str, process: str, late_us: int = 300, **fields: Any) -> None:
+        """It takes effect now; it began before and ends after."""
+        began_us, ended_us = self.now_us - 300, self.now_us + self.random.randint(0, late_us)
+        self.lines.append((op, {"process": process, "began_us": began_us, "ended_us": ended_us, **fields}))
+
+    def outcome(self) -> tuple[str, bool]:
+        """What the client hears, and whether it happened."""
+        return self.random.choice([("ok", True)] * 8 + [("unknown", True), ("unknown", False)])
+
+    def has(self, fault: str, chance: float = 0.1) -> bool:
+        return self.fault == fault and self.random.random() < chance
+
+    def append(self, partition: int, value: str, transaction: str | None) -> int:
+        log = self.logs[partition]
+        if self.has("truncates") and len(log) > 3:
+            log.pop()
+        log.append(Entry(value, transaction))
+        if self.has("repeats"):
+            log.append(Entry(value, transaction))
+        return len(log) - 1
+
+    def end(self, transaction: str, is_committed: bool) -> None:
+        self.fates[transaction] = is_committed
+        for log in self.logs:
+            if any(entry.transaction == transaction for entry in log):
+                log.append(Entry(None, transaction))
+
+    def visible(self, partition: int, first: int, isolation: str) -> list[tuple[int, str]]:
+        found = []
+        for offset, entry in enumerate(self.logs[partition][first:], first):
+            if isolation == "read_committed" and entry.transaction is not None and self.hides(entry.transaction):
+                if entry.transaction not in self.fates:
+                    break
+                continue
+            if entry.value is not None and not self.has("skips", 0.02):
+                found.append((offset, entry.value))
+        return found
+
+    def hides(self, transaction: str) -> bool:
+        if transaction not in self.fates:
+            return not self.has("reads-open-ones", 0.3)
+        return not self.fates[transaction] and not self.has("reads-aborted-ones", 0.3)
+
+
+class Producer:
+    def __init__(self, world: World, name: str, is_transactional: bool) -> None:
+        self.world, self.name, self.is_transactional = world, name, is_transactional
+        self.transaction: str | None = None
+        world.lines.append(("client", {"process": name, "clock": "here"}))
+
+    def step(self) -> None:
+        if self.is_transactional and self.transaction is None:
+            self.world.count += 1
+            self.transaction = f"{self.name}.{self.world.count}"
+            self.world.tell("begin", self.name, transaction=self.transaction)
+        elif self.is_transactional and self.world.random.random() < 0.25:
+            self.finish()
+        else:
+            self.send()
+
+    def send(self) -> None:
+        world, partition = self.world, self.world.random.randrange(PARTITIONS)
+        world.count += 1
+        value = f"v{world.count}"
+        outcome, happened = world.random.choice([world.outcome(), ("fail", False)] + [world.outcome()] * 5)
+        if world.has("writes-what-it-refuses") and outcome == "fail":
+            happened = True
+        if world.has("forgets") and outcome == "ok":
+            world.append(partition, f"other {value}", None)
+            happened = False
+        offset = world.append(partition, value, self.transaction) if happened else len(world.logs[partition]) - 1
+        told = {"topic": TOPIC, "partition": partition, "value": value, "transaction": self.transaction}
+        late_us = 300 if self.transaction else 5 * STEP_US
+        world.tell("send", self.name, late_us, outcome=outcome, offset=offset if outcome == "ok" else None, **told)
+
+    def finish(self) -> None:
+        if self.transaction is None:
+            return
+        world, transaction, self.transaction = self.world, self.transaction, None
+        world.now_us += STEP_US
+        if world.random.random() < 0.3:
+            outcome, _ = world.outcome()
+            world.end(transaction, False)
+            world.tell("end", self.name, outcome=outcome, transaction=transaction, decision="abort")
+        else:
+            outcome, is_committed = world.outcome()
+            world.end(transaction, is_committed)
+            world.tell("end", self.name, outcome=outcome, transaction=transaction, decision="commit")
+
+
+class Reader:
+    """Has all partitions to itself, from the beginning."""
+
+    def __init__(self, world: World, name: str, isolation: str) -> None:
+        self.world, self.name, self.isolation = world, name, isolation
+        self.positions = [0] * PARTITIONS
+        world.lines.append(("client", {"process": name, "clock": "here", "isolation": isolation}))
+        world.tell("assign", name, positions=[[TOPIC, partition, 0] for partition in range(PARTITIONS)])
+
+    def step(self) -> None:
+        partition = self.world.random.randrange(PARTITIONS)
+        self.read(partition, self.world.random.randint(1, 4))
+        if self.world.random.random() < 0.05:
+            self.seek(partition, self.world.random.randint(0, self.positions[partition]))
+
+    def read(self, partition: int, most: int) -> None:
+        found = self.world.visible(partition, self.positions[partition], self.isolation)[:most]
+        if found:
+            self.positions[partition] = found[-1][0] + 1
+            if self.world.has("returns"):
+                self.positions[partition] = max(0, found[-1][0] - 1)
+            records = [[TOPIC, partition, offset, value] for offset, value in found]
+            self.world.tell("poll", self.name, records=records)
+
+    def seek(self, partition: int, offset: int) -> None:
+        self.positions[partition] = offset
+        self.world.now_us += STEP_US
+        self.world.tell("assign", self.name, how="seek", positions=[[TOPIC, partition, offset]])
+
+    def finish(self) -> None:
+        """Reads all there is, so that nothing is merely late."""
+        for partition in range(PARTITIONS):
+            self.world.now_us += STEP_US
+            self.read(partition, 10**6)
+
+
+class Member(Reader):
+    """Shares the partitions with others, and goes on where the group is."""
+
+    def __init__(self, world: World, name: str) -> None:
+        self.world, self.name, self.isolation = world, name, "read_committed"
+        self.positions = [0] * PARTITIONS
+        world.lines.append(("client", {"process": name, "clock": "here", "group": "kitchen"}))
+
+    def step(self) -> None:
+        owned = [partition for partition in range(PARTITIONS) if self.world.owners[partition] is self]
+        if not owned:
+            return
+        partition = self.world.random.choice(owned)
+        if self.world.random.random() < 0.7:
+            self.read(partition, 3)
+        else:
+            self.commit(partition)
+
+    def commit(self, partition: int) -> None:
+        outcome, happened = self.world.outcome()
+        if happened and not (outcome == "ok" and self.world.has("forgets-commits", 0.5)):
+            self.world.committed[partition] = self.positions[partition]
+        offsets = [[TOPIC, partition, self.positions[partition]]]
+        self.world.tell("commit", self.name, outcome=outcome, group="kitchen", offsets=offsets)
+
+    def gets(self, partition: int) -> None:
+        self.positions[partition] = self.world.committed[partition]
+        positions = [[TOPIC, partition, self.positions[partition]]]
+        self.world.tell("assign", self.name, how="rebalance", positions=positions)
+
+    def loses(self, partition: int) -> None:
+        self.world.tell("revoke", self.name, partitions=[[TOPIC, partition]])
