@@ -19,12 +19,8 @@ for seed in (1, 2):
     print(run(Options(seed=seed, seconds=30)).fingerprint)
 """
 
-# Seeds that once failed, and what was wrong.
-KEPT = {
-    2: "a broker that registered while a controller took over was told to have no replica, and set its data aside",
-    16: "the same, with another broker first",
-    27: "the same, in another order",
-}
+# Seeds that once failed. What was wrong is in docs/simulator.md, and as a mutation of its own in mutations.py.
+KEPT = (2, 5, 12, 16, 27)
 
 
 def fingerprints(hash_seed: str) -> list[str]:
@@ -40,13 +36,13 @@ def test_same_seed_same_run() -> None:
     assert len(set(first)) == 2
 
 
-@pytest.mark.parametrize("seed", sorted(KEPT))
+@pytest.mark.parametrize("seed", KEPT)
 def test_seeds_that_once_failed(seed: int) -> None:
     outcome = run(Options(seed=seed, seconds=60))
     assert outcome.violation is None, outcome.command
 
 
-@pytest.mark.parametrize("number", range(6))
+@pytest.mark.parametrize("number", range(4))
 def test_fresh_seeds(number: int) -> None:
     seed = secrets.randbelow(2**31)
     outcome = run(Options(seed=seed, seconds=60))

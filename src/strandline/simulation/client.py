@@ -5,7 +5,6 @@ What it wants to do is a procedure: a coroutine over answers, in the one thread 
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TypeVar
 
 from strandline.broker.peers import PeerFailed
@@ -58,17 +57,6 @@ class SimulatedClient:
     def any_broker(self) -> str:
         return self.chance.choice(self._brokers)
 
-    async def until_answered(self, attempt: Callable[[], Procedure[M | None]]) -> M:
-        """Again and again, each time with somebody else perhaps."""
-        while True:
-            try:
-                answer = await attempt()
-                if answer is not None:
-                    return answer
-            except PeerFailed:
-                pass
-            await self.pause(self.retry_backoff_ms)
-
     async def topic(self, name: str) -> MetadataResponseTopic:
         """As any broker knows it, which may be out of date."""
 
@@ -88,9 +76,10 @@ class SimulatedClient:
                 pass
             await self.pause(self.retry_backoff_ms)
 
-    async def leader_of(self, topic: str, index: int) -> str:
+    async def leader_of(self, topic: str, index: int) -> tuple[str, int]:
+        """And its epoch."""
         while True:
             for partition in (await self.topic(topic)).partitions:
                 if partition.partition_index == index and partition.leader_id >= 0:
-                    return f"b{partition.leader_id}"
+                    return f"b{partition.leader_id}", partition.leader_epoch
             await self.pause(self.retry_backoff_ms)

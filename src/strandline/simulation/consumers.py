@@ -54,8 +54,11 @@ class Consumer(SimulatedClient):
 
     async def _poll(self) -> None:
         if self._leader is None:
-            self._leader = await self.leader_of(self.partition.topic, self.partition.partition)
-        asked = FetchPartition(self.partition.partition, -1, self.position, -1, -1, FETCH_BYTES)
+            leader, epoch = await self.leader_of(self.partition.topic, self.partition.partition)
+            if epoch < self._leader_epoch:
+                return  # older than what it has read: whoever leads there leads no more
+            self._leader, self._leader_epoch = leader, epoch
+        asked = FetchPartition(self.partition.partition, self._leader_epoch, self.position, -1, -1, FETCH_BYTES)
         request = FetchRequest(
             max_wait_ms=1_000,
             min_bytes=1,
@@ -84,4 +87,5 @@ class Consumer(SimulatedClient):
             if batch.base_offset > self.position:
                 self._history.complaints.append(f"{self.name} asked for {self.position} and got {batch}")
             self.position = batch.last_offset + 1
+            self._leader_epoch = max(self._leader_epoch, batch.leader_epoch)
             self._history.was_read(self.name, self.partition, batch)

@@ -42,9 +42,14 @@ class Nemesis:
         for machine in self._machines:
             machine.slow_disk_us = machine.slow_sending_us = 0
             machine.disk.space_bytes_max = None
-            machine.disk.faults.clear()
+            machine.disk.let_go()
             machine.resume()
+        self._keep_up()
+
+    def _keep_up(self) -> None:
+        for machine in self._machines:
             machine.start()
+        self._later(self._keep_up, 1, 2)
 
     def _later(self, callback: Callable[[], None], least_s: float, most_s: float) -> None:
         self._world.after(int(self._chance.uniform(least_s, most_s) * SECOND_US), callback)

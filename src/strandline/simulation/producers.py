@@ -133,7 +133,7 @@ class Producer(SimulatedClient):
     async def _round(self) -> None:
         """Everything that is unresolved is sent, in order; then all answers are heard."""
         if self._leader is None:
-            self._leader = await self.leader_of(self.partition.topic, self.partition.partition)
+            self._leader, _ = await self.leader_of(self.partition.topic, self.partition.partition)
         caller = self.caller(self._leader)
         sent: list[tuple[Outgoing, Answer[ProduceResponse]]] = []
         for outgoing in self._unresolved:

@@ -1,0 +1,244 @@
+"""Safeguards that can be switched off, in tests alone, and what the simulator then finds: does the net catch fish?
+
+Each is one rule without which a replicated log loses records, shows what is not committed, writes twice or stands
+still; most are bugs that Apache Kafka, or this project, once had. `python -m tests.simulation.hunt` looks for the first
+seed that finds each of them; one that was found has its seed here, and is found again by every `make test`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import pytest
+
+from strandline.broker import controller_office, controller_writes, isr_changes
+from strandline.broker.controller_fence import ControllerFence
+from strandline.broker.controller_loop import ControllerLoop
+from strandline.broker.controller_office import Office
+from strandline.broker.handlers import fetch, produce
+from strandline.broker.partition import Partition
+from strandline.broker.replica_fetcher import ReplicaFetcher
+from strandline.broker.session_keeper import SessionKeeper
+from strandline.controller import rules
+from strandline.log import producer_state
+from strandline.log.leader_epochs import LeaderEpochs
+from strandline.log.log_directory import LogDirectory
+from strandline.log.producer_state import ProducerState
+from strandline.log.recovery import _Opening
+from strandline.metadata.operations import SetData
+from strandline.model.failures import ErrorCode, Refused
+from strandline.replication.effects import HighWatermarkMoved
+from strandline.replication.events import IsrRefused
+from strandline.replication.follower import Follower
+from strandline.replication.isr import InSyncReplicas
+from strandline.replication.leader import Leader
+from strandline.replication.replica import Replica
+from strandline.replication.requests import Fetch
+
+Patch = pytest.MonkeyPatch
+
+
+class Mutation(NamedTuple):
+    name: str
+    switch_off: Callable[[Patch], object]
+    faults: tuple[str, ...]  # that bring it to light soonest
+    invariant: str = ""  # that noticed, where it has been seen to
+    seed: int = 0  # with which it did, the first from 1 on
+
+
+def replaced(owner: Any, name: str, value: Any) -> Callable[[Patch], object]:
+    return lambda patch: patch.setattr(owner, name, value)
+
+
+def nothing(*_: Any, **__: Any) -> None:
+    return None
+
+
+def always(*_: Any, **__: Any) -> bool:
+    return True
+
+
+def truncate_by_high_watermark(patch: Patch) -> None:
+    original = Replica.__init__
+
+    def init(self: Replica, **given: Any) -> None:
+        original(self, **given | {"uses_leader_epochs": False})
+
+    patch.setattr(Replica, "__init__", init)
+
+
+def join_without_epoch_start(patch: Patch) -> None:
+    patch.setattr(
+        InSyncReplicas, "_has_reached_commits", lambda self, progress: progress.log_end_offset >= self.high_watermark
+    )
+
+
+def forget_proposals(patch: Patch) -> None:
+    patch.setattr(InSyncReplicas, "maximal_isr", property(lambda self: self.isr))
+
+
+def follow_with_any_high_watermark(patch: Patch) -> None:
+    def set_high_watermark(self: Follower, offset: int) -> tuple[HighWatermarkMoved, ...]:
+        previous, self.high_watermark = self.high_watermark, offset
+        return (HighWatermarkMoved(previous, offset),)
+
+    patch.setattr(Follower, "_set_high_watermark", set_high_watermark)
+
+
+def accept_any_controller(patch: Patch) -> None:
+    def check(self: ControllerFence, controller_id: int, controller_epoch: int, _: int) -> ErrorCode:
+        self.controller_id, self.controller_epoch = controller_id, controller_epoch
+        return ErrorCode.NONE
+
+    patch.setattr(ControllerFence, "check", check)
+
+
+def write_isr_unconditionally(patch: Patch) -> None:
+    class Unconditional:
+        def __init__(self, session: Any) -> None:
+            self._session = session
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(self._session, name)
+
+        def set(self, path: str, data: bytes, version: int = 0) -> Any:  # noqa: ARG002
+            return self._session.set(path, data)
+
+    begin = isr_changes.IsrChanges.__init__
+
+    def init(self: Any, session: Any, *rest: Any) -> None:
+        begin(self, Unconditional(session), *rest)
+
+    patch.setattr(isr_changes.IsrChanges, "__init__", init)
+
+
+def write_leaderships_unconditionally(patch: Patch) -> None:
+    patch.setattr(controller_writes, "SetData", lambda path, data, *_: SetData(path, data))
+
+
+def step_before_in_charge(patch: Patch) -> None:
+    def step(self: Any, event: Any) -> None:
+        if self._is_open:
+            self._carry_out(self.controller.step(event, self._host.now_ms()))
+
+    patch.setattr(Office, "step", step)
+
+
+def read_beyond_high_watermark(patch: Patch) -> None:
+    patch.setattr(Partition, "read", lambda self, offset, max_bytes, **_: self.log.read(offset, max_bytes))
+
+
+def refuse_beyond_high_watermark(patch: Patch) -> None:
+    original = Partition.read
+
+    def read(self: Partition, offset: int, max_bytes: int, *, committed_only: bool = False) -> Any:
+        if offset > self.high_watermark:
+            raise Refused(ErrorCode.OFFSET_OUT_OF_RANGE, "beyond the high watermark")
+        return original(self, offset, max_bytes, committed_only=committed_only)
+
+    patch.setattr(Partition, "read", read)
+
+
+def elect_anybody(patch: Patch) -> None:
+    original = rules.replace_missing_leader
+
+    def replace_missing_leader(situation: Any, current: Any) -> Any:
+        return original(situation._replace(may_be_unclean=True), current)
+
+    patch.setattr(rules, "replace_missing_leader", replace_missing_leader)
+
+
+def unknown_is_refused(patch: Patch) -> None:
+    patch.setattr(isr_changes, "IsrUnknown", lambda change, _: IsrRefused(change, ErrorCode.UNKNOWN_SERVER_ERROR))
+
+
+def always_clean(patch: Patch) -> None:
+    original = LogDirectory._take_clean_shutdown_marker
+
+    def take(self: LogDirectory) -> bool:
+        original(self)
+        return True
+
+    patch.setattr(LogDirectory, "_take_clean_shutdown_marker", take)
+
+
+def ask_once(patch: Patch) -> None:
+    original = ReplicaFetcher._soon
+    patch.setattr(ReplicaFetcher, "_soon", lambda self, delay_ms=0: original(self, delay_ms) if delay_ms == 0 else None)
+
+
+def trust_the_lost(patch: Patch) -> None:
+    """A follower that asks for what is committed has lost it, and stays in the ISR."""
+    patch.setattr(InSyncReplicas, "_shrink_isr_by_loss", nothing)
+
+
+def keep_the_dead_in_the_isr(patch: Patch) -> None:
+    patch.setattr(rules, "shrink_isr", nothing)
+
+
+def trust_the_restarted(patch: Patch) -> None:
+    patch.setattr(controller_office, "restarted_since", lambda *_: frozenset())
+
+
+def keep_epochs(patch: Patch) -> None:
+    patch.setattr(LeaderEpochs, "truncate_from_end", lambda *_: False)
+
+
+def assign_no_epoch(patch: Patch) -> None:
+    patch.setattr(LeaderEpochs, "assign", lambda *_: False)
+
+
+def count_old_epochs(patch: Patch) -> None:
+    """What followers had acknowledged to another leader, or to the same in another epoch, is taken for granted."""
+    original = Leader.__init__
+
+    def init(self: Leader, decision: Any, **given: Any) -> None:
+        original(self, decision, **given)
+        for progress in self.followers.values():
+            progress.log_end_offset = self.log_end_offset
+        self._recount()
+
+    patch.setattr(Leader, "__init__", init)
+
+
+ZOMBIES = ("pause", "cut_off", "cut_from_store", "ring")
+DEATHS = ("kill", "kill_all", "kill_amid_files")
+ELECTIONS = ("kill", "pause", "cut_off", "stop")
+STORE = ("sever_session", "expire_session", "cut_from_store", "slow_network")
+POWER = ("lose_power", "kill_amid_files")
+
+MUTATIONS = (
+    Mutation("truncate by high watermark, not by epoch", truncate_by_high_watermark, ELECTIONS),
+    Mutation("leaders take requests of any epoch", replaced(Leader, "check_epoch", nothing), ZOMBIES),
+    Mutation("a follower joins the ISR at once", replaced(InSyncReplicas, "_has_reached_commits", always), ELECTIONS),
+    Mutation("a follower joins below the epoch's start", join_without_epoch_start, ELECTIONS),
+    Mutation("a proposed ISR does not count", forget_proposals, (*STORE, "kill", "pause")),
+    Mutation("a diverging fetch counts and gets records", replaced(fetch, "_diverging", nothing), ELECTIONS),
+    Mutation("a follower believes any high watermark", follow_with_any_high_watermark, ELECTIONS),
+    Mutation("progress of an older epoch counts", count_old_epochs, ELECTIONS),
+    Mutation("acks=all is answered by the leader alone", replaced(produce, "ALL_IN_SYNC", 99), ELECTIONS),
+    Mutation("every controller is obeyed", accept_any_controller, (*ZOMBIES, "expire_session")),
+    Mutation("the ISR is written whatever its version", write_isr_unconditionally, (*ZOMBIES, "slow_network")),
+    Mutation("leaderships are written whatever their version", write_leaderships_unconditionally, STORE),
+    Mutation("a controller acts before it has read", step_before_in_charge, ("kill_all",)),
+    Mutation("consumers read beyond the high watermark", read_beyond_high_watermark, ELECTIONS),
+    Mutation("consumers are refused beyond the high watermark", refuse_beyond_high_watermark, ELECTIONS),
+    Mutation("anybody may be elected", elect_anybody, (*DEATHS, "cut_off")),
+    Mutation("an unknown outcome is a refusal", unknown_is_refused, (*STORE, "kill", "pause")),
+    Mutation("every stop was clean", always_clean, POWER),
+    Mutation("a restarted leader leads on", trust_the_restarted, DEATHS),
+    Mutation("late answers are taken", replaced(Fetch, "asks_the_same_as", always), (*ZOMBIES, "slow_sending")),
+    Mutation("repeated batches are not known", replaced(ProducerState, "find_duplicate", nothing), ELECTIONS),
+    Mutation("sequences are not checked", replaced(producer_state, "refuse_unless_next", nothing), ELECTIONS),
+    Mutation("epochs survive their records", keep_epochs, ELECTIONS),
+    Mutation("a leader's epoch has no beginning", assign_no_epoch, ELECTIONS),
+    Mutation("recovery looks at nothing", replaced(_Opening, "recover", nothing), POWER),
+    Mutation("an expired session is not replaced", replaced(SessionKeeper, "_begin_anew", nothing), STORE),
+    Mutation("lost watches are not set again", replaced(ControllerLoop, "connected_again", nothing), (*STORE, "kill")),
+    Mutation("a fetcher that failed does not ask again", ask_once, (*ZOMBIES, *DEATHS)),
+    Mutation("nobody leaves the ISR by lagging", replaced(InSyncReplicas, "_shrink_isr", nothing), ZOMBIES),
+    Mutation("nobody joins the ISR again", replaced(InSyncReplicas, "_expand_isr", nothing), ELECTIONS),
+    Mutation("the dead stay in the ISR", keep_the_dead_in_the_isr, (*POWER, *DEATHS)),
+    Mutation("who has lost records stays in the ISR", trust_the_lost, POWER),
+)
