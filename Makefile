@@ -12,7 +12,7 @@ comma := ,
 CLUSTER_EXTRAS := cluster$(comma)spark$(comma)lakehouse$(if $(shell command -v java),,$(comma)java)
 KCAT   := $(shell command -v kcat)
 
-.PHONY: run cluster test check bench bench-spark fuzz copy interop rewrite format clean
+.PHONY: run cluster test check bench bench-spark fuzz chaos kills copy interop rewrite format clean
 
 run: $(READY)                    ## a broker on port 9092 with its data in ./data
 	@exec $(BIN)/strandline serve
@@ -39,6 +39,14 @@ bench-spark: $(CLUSTER_READY)    ## rows a second and CPU per million rows, from
 
 fuzz: $(READY)                   ## 200,000 mutated frames against a broker; FUZZ="--frames 1000000 --seed 7" for others
 	@$(BIN)/python -m tests.fuzz $(FUZZ)
+
+# Clusters in network namespaces need root, `ip` and `unshare`; without them it says so and fails.
+MINUTES ?= 5
+chaos: $(CLUSTER_READY)          ## faults on real processes for so many MINUTES; CHAOS="--faults ring,storm --seed 7" for some of them
+	@$(BIN)/python -m tests.chaos --network --faults all --minutes $(MINUTES) $(CHAOS)
+
+kills: $(CLUSTER_READY)          ## kill -9 of leader, follower and controller in turn, 51 times, with 200,000 records
+	@$(BIN)/python -m tests.chaos --cycles 17 --rate 450 --at-least 200000 $(CHAOS)
 
 copy: $(READY)                   ## 100,000 records copied exactly once, while brokers and copiers are killed
 	@STRANDLINE_COPY_RECORDS=100000 $(BIN)/python -m pytest -q tests/cluster/test_transactions_over_kills.py

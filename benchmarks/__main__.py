@@ -9,7 +9,19 @@ import sys
 from collections.abc import Callable, Sequence
 from statistics import median
 
-from benchmarks import appending, compacting, crowd, finding, opening, records, recovering, serving, shaping
+from benchmarks import (
+    appending,
+    compacting,
+    crowd,
+    finding,
+    opening,
+    records,
+    recovering,
+    replicating,
+    serving,
+    shaping,
+    transacting,
+)
 from benchmarks.measure import Row
 from benchmarks.scratch import Run, file_system_of, scratch_folder
 from benchmarks.table import as_json, print_table
@@ -24,6 +36,13 @@ BENCHMARKS: dict[str, Callable[[Run], list[Row]]] = {
     "half-open": crowd.half_open,
     "start": serving.starting,
     "librdkafka": serving.librdkafka,
+    "replicate-16k": replicating.replicated_produce,
+    "replicate-latency": replicating.replicated_latency,
+    "catch-up": replicating.catch_up,
+    "idle-partitions": replicating.idle_partitions,
+    "transactions-1": transacting.transactions_1,
+    "transactions-100": transacting.transactions_100,
+    "transactions-10k": transacting.transactions_10k,
     "append-16k": appending.append_16k,
     "append-16k-grouped": appending.append_16k_grouped,
     "append-16k-idempotent": appending.append_16k_idempotent,

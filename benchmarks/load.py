@@ -28,9 +28,9 @@ def framed(request: Message, version: int) -> bytes:
     return frame_request(request.api_key, version, 7, b"bench", len(body)) + body
 
 
-def produce_request(batch: bytes, version: int = 9) -> bytes:
-    topic = TopicProduceData(TOPIC, partition_data=[PartitionProduceData(0, batch)])
-    return framed(ProduceRequest(None, 1, 30_000, [topic]), version)
+def produce_request(batch: bytes, version: int = 9, *, topic: str = TOPIC, acks: int = 1) -> bytes:
+    data = TopicProduceData(topic, partition_data=[PartitionProduceData(0, batch)])
+    return framed(ProduceRequest(None, acks, 30_000, [data]), version)
 
 
 def fetch_request(offset: int, bytes_max: int, version: int = 11) -> bytes:

@@ -115,6 +115,13 @@ class RunningCluster:
     def stop(self, broker_id: int) -> None:
         self.run(self.brokers.pop(broker_id).stop())
 
+    def expire(self, broker_id: int) -> None:
+        """Its session with the store. In the cluster's thread."""
+        self._store.expire(self.brokers[broker_id].session.session_id)
+
+    def has_controller(self) -> bool:
+        return self.call(lambda: sum(one.membership.loop.controller is not None for one in self.brokers.values()) == 1)
+
     @property
     def controller_id(self) -> int:
         (controller_id,) = (
@@ -139,6 +146,18 @@ class RunningCluster:
         with AdminPeer(self.brokers[self.leader_of(partition)].addresses[0]) as peer:
             for answer in peer.produce(partition.topic, *(batch_of(value) for value in values), acks=-1):
                 assert answer.error_code == 0
+
+    def produce_when_possible(self, partition: TopicPartition, value: bytes) -> None:
+        """As a client that asks again until somebody takes it."""
+
+        def is_taken() -> bool:
+            leader = self.leader_of(partition)
+            if leader < 0:
+                return False
+            with AdminPeer(self.brokers[leader].addresses[0]) as peer:
+                return peer.produce(partition.topic, batch_of(value), acks=-1)[0].error_code == 0
+
+        self.wait_until(is_taken)
 
     def shown(self, partition: TopicPartition, broker_id: int | None = None) -> MetadataResponsePartition:
         """As a client is told."""

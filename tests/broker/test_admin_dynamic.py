@@ -31,6 +31,7 @@ from strandline.model.settings import (
     ReplicationSettings,
 )
 from strandline.replication.settings import ReplicationRateSettings
+from strandline.transactions.settings import TransactionSettings
 from strandline.wire.messages.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
 
 DYNAMIC = [definition for definition in BROKER_CONFIGS.values() if definition.is_dynamic]
@@ -93,6 +94,7 @@ IN_USE = {
         InUse(ProducerStateSettings, lambda broker, field: getattr(broker.partitions.by_name["orders"][0].log, field)),
         InUse(GroupSettings, of_groups),
         InUse(ReplicationRateSettings, lambda broker, field: getattr(broker.membership.quotas.rates, field)),
+        InUse(TransactionSettings, lambda broker, field: getattr(broker.transactions.coordinator.settings, field)),
     )
 }
 

@@ -208,6 +208,16 @@ class TestElections:
             assert elect(peer, kind=1) == [ErrorCode.ELECTION_NOT_NEEDED]
             assert elect(peer, kind=7) == [ErrorCode.INVALID_REQUEST]
 
+    def test_who_is_out_of_sync_leads_as_soon_as_the_topic_allows_it(self, cluster: RunningCluster) -> None:
+        cluster.create("orders", (3, 2))
+        cluster.stop(2)
+        cluster.stop(3)
+        cluster.start(2)
+        cluster.wait_until(lambda: cluster.leader_of(ORDERS) == -1)
+        with cluster.peer() as peer:
+            peer.set_topic("orders", unclean_leader_election_enable="true")
+        cluster.wait_until(lambda: cluster.leader_of(ORDERS) == 2)
+
 
 def _now_ms(cluster: RunningCluster) -> int:
     return cluster.brokers[1].host.now_ms()

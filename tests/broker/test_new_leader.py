@@ -2,18 +2,34 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, cast
 from uuid import UUID
 
 import pytest
 from tests.broker.partition_alone import BROKER_ID, FOLLOWER_ID, PartitionAlone
 from tests.broker.running_broker import batch_of
 
+from strandline.broker.dispatch import Request
+from strandline.broker.handlers.list_offsets import EARLIEST, LATEST, list_offsets_handler
+from strandline.broker.partitions import Partitions
 from strandline.log.log import Log
 from strandline.log.recovery import open_log
 from strandline.model.failures import ErrorCode, Refused
 from strandline.model.partitions import TopicPartition
 from strandline.model.settings import LogSettings
 from strandline.simulation.disk import SimulatedDisk
+from strandline.wire.codec import decode, encode
+from strandline.wire.header import RequestHeader
+from strandline.wire.messages.list_offsets import (
+    ListOffsetsPartition,
+    ListOffsetsRequest,
+    ListOffsetsResponse,
+    ListOffsetsTopic,
+)
+from strandline.wire.versions import ApiKey
+
+if TYPE_CHECKING:
+    from strandline.broker.connection import Connection
 
 NAME = TopicPartition("orders", 0)
 REPLICAS = (BROKER_ID, FOLLOWER_ID)
@@ -41,3 +57,30 @@ def test_a_reader_ahead_of_a_new_leaders_high_watermark_waits_and_is_not_sent_ba
     partition.replicate()
     assert partition.high_watermark == 3
     assert partition.read(2, 1000).length > 0
+
+
+def listed(partition: PartitionAlone, timestamp: int, version: int = 7) -> tuple[int, int]:
+    """The error and the offset that a consumer is told."""
+    partitions = Partitions()
+    partitions.add(partition)
+    asked = ListOffsetsRequest(-1, topics=[ListOffsetsTopic(NAME.topic, [ListOffsetsPartition(0, -1, timestamp)])])
+    header = RequestHeader(ApiKey.LIST_OFFSETS, version, 1, None, 0)
+    request = Request(cast("Connection", None), header, memoryview(encode(asked, version)))
+    answer = list_offsets_handler(partitions)(request)
+    assert isinstance(answer, bytes)
+    (topic,) = decode(ListOffsetsResponse, version, memoryview(answer)).topics
+    return topic.partitions[0].error_code, topic.partitions[0].offset
+
+
+def test_a_new_leader_knows_where_the_log_begins_and_not_yet_where_it_ends() -> None:
+    """KIP-207; before version 5 clients knew only that a leader is not available."""
+    partition = PartitionAlone(NAME, UUID(int=9).bytes, log_of(b"a", b"b", b"c"), min_insync_replicas=2)
+    partition.lead(1, replicas=REPLICAS)
+    assert listed(partition, EARLIEST) == (ErrorCode.NONE, 0)
+    assert listed(partition, LATEST) == (ErrorCode.OFFSET_NOT_AVAILABLE, -1)
+    assert listed(partition, LATEST, version=4) == (ErrorCode.LEADER_NOT_AVAILABLE, -1)
+    assert listed(partition, 0) == (ErrorCode.OFFSET_NOT_AVAILABLE, -1), "the first record since then is not shown yet"
+
+    partition.replicate()
+    assert listed(partition, LATEST) == (ErrorCode.NONE, 3)
+    assert listed(partition, 0)[0] == ErrorCode.NONE

@@ -94,6 +94,20 @@ def test_a_late_end_does_not_end_the_next_transaction(running: RunningTransactio
     assert peer.seen("orders") == [b"a", b"b"]
 
 
+def test_the_next_transaction_may_come_before_the_last_marker(
+    running: RunningTransactions, peer: TransactionPeer
+) -> None:
+    """KAFKA-18575: it waits for the marker, for a moment; a client that hears of it waits longer than need be."""
+    pair = peer.started("t")
+    for number in range(50):
+        assert peer.append("t", pair, "orders", 0, str(number).encode(), version=12) == 0
+        answer = peer.end("t", pair, commit=True, version=5)
+        assert answer.error_code == 0
+        pair = Pair(answer.producer_id, answer.producer_epoch)
+    running.wait_until_stable("orders")
+    assert peer.seen("orders") == [str(number).encode() for number in range(50)]
+
+
 def test_a_late_marker_does_not_end_the_next_transaction(running: RunningTransactions, peer: TransactionPeer) -> None:
     """Row 48, KIP-1228: the marker of the first transaction, come again while the second is open."""
     first = peer.started("t")

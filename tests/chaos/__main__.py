@@ -17,18 +17,22 @@ from collections.abc import Iterator
 from random import Random
 
 from tests.chaos.cuts import Cuts, DisksAndClocks
-from tests.chaos.faults import Fault, Kill, KillZooKeeperLeader, Pause, ZooKeeperAway
+from tests.chaos.faults import Bounce, Fault, Kill, KillAll, KillZooKeeperLeader, Pause, ZooKeeperAway
+from tests.chaos.full_disk import FullDisk
+from tests.chaos.moving import Retire
 from tests.chaos.network import NotPermitted, enter
 from tests.chaos.networked_cluster import NetworkedCluster
 from tests.chaos.process_faults import NoCompiler
 from tests.chaos.run import SETTINGS, Run
+from tests.chaos.storm import Storm
 
 from strandline.cluster.process_cluster import ProcessCluster
 from strandline.cluster.zookeeper_installation import NotInstalled
 
 NOT_POSSIBLE = 2
 KILLS = "kill-leader,kill-follower,kill-controller"
-OUTAGE_S = 60.0
+OUTAGE_S, STORM_S = 60.0, 20.0
+REPLICAS = 3
 
 
 def main() -> int:
@@ -46,8 +50,11 @@ def _run(options: argparse.Namespace) -> int:
     directory = options.directory or tempfile.mkdtemp(prefix="strandline-chaos-")
     os.makedirs(directory, exist_ok=True)
     settings = {**SETTINGS, "zookeeper.session.timeout.ms": str(options.session_ms)}
+    _tell(f"seed {options.seed}, in {os.path.abspath(directory)}")
     cluster, known = _cluster(directory, settings, options)
     with cluster:
+        for broker_id in list(cluster.brokers)[REPLICAS:]:
+            cluster.stop(broker_id)
         run = Run(cluster, f"{directory}/histories", tell=_tell)
         scoreboard = run.run(_chosen(known, options), rate_per_s=options.rate, at_least=options.at_least)
     with open(f"{directory}/scoreboard.json", "w", encoding="utf-8") as file:
@@ -64,7 +71,8 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--faults", default=KILLS, help="names, or 'all'")
     parser.add_argument("--cycles", type=int, default=1, help="how often all of them, in their order")
     parser.add_argument("--minutes", type=float, help="instead: for so long, in any order")
-    parser.add_argument("--seed", type=int, default=None, help="of that order")
+    parser.add_argument("--seed", type=int, default=secrets.randbelow(2**32), help="of all that is left to chance")
+    parser.add_argument("--spare-brokers", type=int, choices=(0, 1), default=0, help="for retire; not with --network")
     parser.add_argument("--zookeepers", type=int, default=1)
     parser.add_argument("--session-ms", type=int, default=4000)
     parser.add_argument("--rate", type=float, default=300.0, help="records a second")
@@ -79,15 +87,28 @@ def _cluster(
     if options.network:
         networked = NetworkedCluster(home, settings)
         cluster = networked.cluster
-        more: list[Fault] = [*Cuts(networked, away_s).faults(), *DisksAndClocks(networked, away_s).faults()]
+        more: list[Fault] = [
+            *Cuts(networked, away_s).faults(),
+            *DisksAndClocks(networked, away_s).faults(),
+            FullDisk(networked),
+            Storm(cluster, options.seed, STORM_S, networked.network),
+        ]
     else:
-        cluster = ProcessCluster.create(home, zookeepers=options.zookeepers, settings=settings, broker_flags=["-v"])
-        more = []
+        cluster = ProcessCluster.create(
+            home,
+            brokers=REPLICAS + options.spare_brokers,
+            zookeepers=options.zookeepers,
+            settings=settings,
+            broker_flags=["-v"],
+        )
+        more = [Retire(cluster)] if options.spare_brokers else [Storm(cluster, options.seed, STORM_S)]
     if len(cluster.zookeepers) > 1:
         more.append(KillZooKeeperLeader(cluster))
     lag_s = int(settings["replica.lag.time.max.ms"]) / 1000
     known: list[Fault] = [
         *(Kill(cluster, whom) for whom in ("leader", "follower", "controller")),
+        KillAll(cluster),
+        *(Bounce(cluster, whom) for whom in ("leader", "controller")),
         *(Pause(cluster, whom, away_s) for whom in ("leader", "follower", "controller")),
         Pause(cluster, "follower", 2 * lag_s, name="lag"),
         ZooKeeperAway(cluster),
@@ -110,9 +131,7 @@ def _chosen(known: dict[str, Fault], options: argparse.Namespace) -> Iterator[Fa
 
 def _in_any_order(chosen: list[Fault], options: argparse.Namespace) -> Iterator[Fault]:
     """All of them, shuffled, again and again."""
-    seed = secrets.randbelow(2**32) if options.seed is None else options.seed
-    _tell(f"seed {seed}")
-    chance, ends_s = Random(seed), time.monotonic() + options.minutes * 60
+    chance, ends_s = Random(options.seed), time.monotonic() + options.minutes * 60
     while True:
         chance.shuffle(chosen)
         for fault in chosen:

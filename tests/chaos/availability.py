@@ -20,17 +20,17 @@ US = 1_000_000
 
 class Acknowledgements:
     def __init__(self, operations: Iterable[Operation]) -> None:
-        """Times at which records were acknowledged, by partition."""
+        """Times at which records were acknowledged, by partition. Those of transactions only count: their producers
+        stop and begin again, and a silence may be theirs."""
+        self.count = 0
         self._times: dict[TopicPartition, list[int]] = {}
         for each in operations:
             if isinstance(each, Send) and each.outcome is Outcome.OK and each.partition is not None:
-                self._times.setdefault(each.partition, []).append(each.ended_us)
+                self.count += 1
+                if each.transaction is None:
+                    self._times.setdefault(each.partition, []).append(each.ended_us)
         for times in self._times.values():
             times.sort()
-
-    @property
-    def count(self) -> int:
-        return sum(len(times) for times in self._times.values())
 
     @property
     def partitions(self) -> list[TopicPartition]:
@@ -41,10 +41,6 @@ class Acknowledgements:
         heard = times[bisect_left(times, began_us) : bisect_left(times, ended_us)]
         marks = [began_us, *heard, ended_us]
         return max(after - before for before, after in pairwise(marks)) / US
-
-    def within(self, began_us: int, ended_us: int) -> int:
-        """How many records were acknowledged."""
-        return sum(bisect_left(times, ended_us) - bisect_left(times, began_us) for times in self._times.values())
 
 
 class Percentiles(NamedTuple):

@@ -26,8 +26,11 @@ JUMP_S = 3600.0
 class Lasting:
     """A fault that is there for a while: `harm` does it and says to whom, `mend` undoes it."""
 
-    def __init__(self, name: str, for_s: float, harm: Harm, mend: Callable[[], object]) -> None:
+    def __init__(
+        self, name: str, for_s: float, harm: Harm, mend: Callable[[], object], felt: Callable[[], int] = lambda: 0
+    ) -> None:
         self.name = name
+        self.felt = felt
         self._for_s = for_s
         self._harm = harm
         self._mend = mend
@@ -125,4 +128,7 @@ class DisksAndClocks:
             for each in self._faults.values():
                 each.set()
 
-        return Lasting(name, self._for_s, harm, mend)
+        def felt() -> int:
+            return sum(each.felt() for each in self._faults.values())
+
+        return Lasting(name, self._for_s, harm, mend, felt)

@@ -28,6 +28,15 @@ class Fault(Protocol):
 
     def heal(self) -> None: ...
 
+    def felt(self) -> int:
+        """Grows when a process has met it, where one can tell; else the nemesis asks ZooKeeper and the brokers."""
+        ...
+
+
+class Unfelt:
+    def felt(self) -> int:
+        return 0
+
 
 def leader_of_first(sight: Sight) -> int:
     """Of the first partition."""
@@ -53,7 +62,7 @@ def without(sight: Sight, broker_id: int) -> bool:
     )
 
 
-class Kill:
+class Kill(Unfelt):
     """SIGKILL, and a start when the others have got over it."""
 
     def __init__(self, cluster: ProcessCluster, whom: str) -> None:
@@ -74,7 +83,48 @@ class Kill:
         self._cluster.start(self._victim)
 
 
-class Pause:
+class KillAll(Unfelt):
+    """Every broker at the same moment. What was acknowledged is in the page cache, and must be there afterwards."""
+
+    name = "kill-all"
+
+    def __init__(self, cluster: ProcessCluster) -> None:
+        self._cluster = cluster
+
+    def strike(self, sight: Sight) -> str:  # noqa: ARG002
+        for broker_id in self._cluster.brokers:
+            self._cluster.kill(broker_id)
+        return "all brokers"
+
+    def hold(self, sight: ClusterSight) -> None:
+        """They are started at once, while ZooKeeper still has their earlier lives."""
+
+    def heal(self) -> None:
+        self._cluster.up()
+
+
+class Bounce(Unfelt):
+    """A controlled shutdown, and a start: nobody should have to wait."""
+
+    def __init__(self, cluster: ProcessCluster, whom: str) -> None:
+        self.name = f"bounce-{whom}"
+        self._cluster = cluster
+        self._choose = VICTIMS[whom]
+        self._victim = 0
+
+    def strike(self, sight: Sight) -> str:
+        self._victim = self._choose(sight)
+        self._cluster.stop(self._victim)
+        return f"broker {self._victim}"
+
+    def hold(self, sight: ClusterSight) -> None:
+        sight.wait_until(lambda it: without(it, self._victim), f"to be without {self._victim}", NOTICED_TIMEOUT_S)
+
+    def heal(self) -> None:
+        self._cluster.start(self._victim)
+
+
+class Pause(Unfelt):
     """SIGSTOP for a while, after which it goes on as if nothing had happened: a zombie, if its session is over."""
 
     def __init__(self, cluster: ProcessCluster, whom: str, for_s: float, name: str = "pause") -> None:
@@ -96,7 +146,7 @@ class Pause:
         self._cluster.resume(self._victim)
 
 
-class ZooKeeperAway:
+class ZooKeeperAway(Unfelt):
     """All of its servers are stopped, and started again."""
 
     def __init__(self, cluster: ProcessCluster, for_s: float = ZOOKEEPER_AWAY_S) -> None:
@@ -117,7 +167,7 @@ class ZooKeeperAway:
         self._cluster.zookeeper.start()
 
 
-class KillZooKeeperLeader:
+class KillZooKeeperLeader(Unfelt):
     """Of an ensemble: the others elect another."""
 
     name = "kill-zookeeper-leader"

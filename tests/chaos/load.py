@@ -15,12 +15,15 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from confluent_kafka import KafkaException, TopicPartition
+from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
+from tests.chaos.transactional import Copier, TransactionalWriter
 
 from strandline.history.recording import Journal, RecordingConsumer, RecordingProducer
+from strandline.model.partitions import TopicPartition as ModelPartition
 
 WAIT_S = 60.0
+READ_TIMEOUT_S = 120.0
 FLUSH_TIMEOUT_S = 120.0
 VALUE_BYTES = 100
 TICK_S = 0.01
@@ -47,6 +50,7 @@ READER = {**CLIENT, "group.id": "nobody", "enable.auto.commit": False}
 class Load:
     def __init__(self, directory: str, bootstrap: str, topic: str, *, partitions: int = 3) -> None:
         self.topic = topic
+        self.copies = f"{topic}-copied"
         self.partitions = partitions
         self._directory = directory
         self._bootstrap = bootstrap
@@ -57,19 +61,26 @@ class Load:
         self.failures: list[BaseException] = []
         self.files: list[str] = []
 
-    def create_topic(self, **settings: str) -> None:
-        admin = AdminClient(self._settings(CLIENT, "administrator"))
-        wanted = NewTopic(self.topic, self.partitions, 3, config={"min.insync.replicas": "2", **settings})
-        admin.create_topics([wanted])[self.topic].result(WAIT_S)
+    @property
+    def topics(self) -> tuple[str, str]:
+        return self.topic, self.copies
 
-    def start(self, *, producers: int = 2, group_members: int = 2, readers: int = 1, rate_per_s: float = 300.0) -> None:
-        """`rate_per_s` is that of all producers."""
+    def create_topics(self, **settings: str) -> None:
+        admin = AdminClient(self._settings(CLIENT, "administrator"))
+        config = {"min.insync.replicas": "2", **settings}
+        created = admin.create_topics([NewTopic(topic, self.partitions, 3, config=config) for topic in self.topics])
+        for topic in self.topics:
+            created[topic].result(WAIT_S)
+
+    def start(self, *, producers: int = 2, group_members: int = 2, rate_per_s: float = 300.0) -> None:
+        """`rate_per_s` is that of all producers; those with transactions come on top of it."""
         for number in range(producers):
             self._begin(f"producer-{number}", self._producers, lambda name: self._produce(name, rate_per_s / producers))
         for number in range(group_members):
             self._begin(f"member-{number}", self._consumers, self._consume_in_group)
-        for number in range(readers):
-            self._begin(f"reader-{number}", self._consumers, self._read)
+        self._begin("reader", self._consumers, self._read)
+        self._begin("writer", self._producers, self._write_transactions)
+        self._begin("copier", self._producers, self._copy)
 
     def stop(self) -> None:
         """The producers first, and what they have sent is waited for; then the consumers."""
@@ -80,25 +91,23 @@ class Load:
         for thread in self._consumers:
             thread.join()
 
-    def read_to_end(self) -> dict[int, int]:
-        """By somebody who was not there before. Returns the ends of the partitions, up to which it has read."""
+    def read_to_end(self) -> dict[ModelPartition, int]:
+        """By somebody who was not there before, when every transaction is decided. Returns the high watermarks: up to
+        these replicas must agree."""
+        places = [TopicPartition(topic, index, 0) for topic in self.topics for index in range(self.partitions)]
+        settings = self._settings({**READER, "enable.partition.eof": True}, "last-reader")
+        ends = _high_watermarks({**settings, "isolation.level": "read_uncommitted"}, places)
         with (
             Journal(self._path("last-reader"), "last-reader") as journal,
-            RecordingConsumer(self._settings(READER, "last-reader"), journal) as consumer,
+            RecordingConsumer(settings, journal) as consumer,
         ):
-            places = [TopicPartition(self.topic, index, 0) for index in range(self.partitions)]
-            ends = {each.partition: consumer.get_watermark_offsets(each, timeout=WAIT_S)[1] for each in places}
             consumer.assign(places)
-            positions = dict.fromkeys(ends, 0)
-            deadline = time.monotonic() + WAIT_S
-            while positions != ends and time.monotonic() < deadline:
+            unread, deadline = set(ends), time.monotonic() + READ_TIMEOUT_S
+            while unread:
                 for message in consumer.consume(1000, 0.5):
-                    partition, offset = message.partition(), message.offset()
-                    if message.error() is None and partition is not None and offset is not None:
-                        positions[partition] = offset + 1
-                        deadline = time.monotonic() + WAIT_S
-            if positions != ends:
-                raise AssertionError(f"of partitions that end at {ends}, nobody could read past {positions}")
+                    unread -= _read_up(message, ends)
+                if time.monotonic() > deadline:
+                    raise AssertionError(f"nobody could read {', '.join(map(str, sorted(unread)))} to the end: {ends}")
             return ends
 
     # The threads.
@@ -122,8 +131,9 @@ class Load:
     def _settings(self, kind: dict[str, Any], name: str) -> dict[str, Any]:
         """What a client itself has to say goes into a file beside its history."""
         said = logging.getLogger(f"chaos.{self._directory}.{name}")
-        said.propagate = False
-        said.addHandler(logging.FileHandler(f"{self._directory}/{name}.log", delay=True))
+        if not said.handlers:
+            said.propagate = False
+            said.addHandler(logging.FileHandler(f"{self._directory}/{name}.log", delay=True))
         return {**kind, "bootstrap.servers": self._bootstrap, "client.id": name, "logger": said}
 
     def _produce(self, name: str, rate_per_s: float) -> None:
@@ -145,6 +155,18 @@ class Load:
             return False
         return True
 
+    def _write_transactions(self, name: str) -> None:
+        with Journal(self._path(name), name) as journal:
+            writer = TransactionalWriter(self._transactional, self.topic, self.partitions, self._stopping)
+            writer.run(name, journal)
+
+    def _copy(self, name: str) -> None:
+        with Journal(self._path(name), name) as journal:
+            Copier(self._transactional, self.topic, self.copies, self._stopping).run(name, journal)
+
+    def _transactional(self, name: str) -> dict[str, Any]:
+        return self._settings(CLIENT, name)
+
     def _consume_in_group(self, name: str) -> None:
         settings = self._settings(GROUP_MEMBER, name)
         with Journal(self._path(name), name) as journal, RecordingConsumer(settings, journal) as consumer:
@@ -153,7 +175,7 @@ class Load:
             while not self._reading_on.is_set():
                 messages = consumer.consume(500, 0.1)
                 if messages and time.monotonic() > committed_s + COMMIT_EVERY_S:
-                    _commit(consumer)
+                    consumer.commit()  # and not a call that waits: librdkafka's may wait for ever in a rebalance
                     committed_s = time.monotonic()
 
     def _read(self, name: str) -> None:
@@ -164,8 +186,31 @@ class Load:
                 consumer.consume(500, 0.1)
 
 
-def _commit(consumer: Any) -> None:
+def _read_up(message: Message, ends: dict[ModelPartition, int]) -> set[ModelPartition]:
+    """The partition, if this is its end. The last records may be markers of transactions, which nobody is shown."""
+    topic, partition, offset, error = message.topic(), message.partition(), message.offset(), message.error()
+    if topic is None or partition is None or offset is None:
+        return set()
+    name = ModelPartition(topic, partition)
+    is_end = offset >= ends[name] if error is not None else offset + 1 >= ends[name]
+    return {name} if is_end and (error is None or error.code() == KafkaError._PARTITION_EOF) else set()
+
+
+def _high_watermarks(settings: dict[str, Any], places: list[TopicPartition]) -> dict[ModelPartition, int]:
+    consumer = Consumer(settings)
     try:
-        consumer.commit(asynchronous=False)
-    except KafkaException:
-        return  # noted as unknown; the next one says the same and more
+        return {ModelPartition(each.topic, each.partition): _end_of(consumer, each) for each in places}
+    finally:
+        consumer.close()
+
+
+def _end_of(consumer: Consumer, place: TopicPartition) -> int:
+    """A leader that is new does not know it yet, and this call of the client does not ask again (KIP-207)."""
+    deadline = time.monotonic() + WAIT_S
+    while True:
+        try:
+            return int(consumer.get_watermark_offsets(place, timeout=WAIT_S)[1])
+        except KafkaException:
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(TICK_S)

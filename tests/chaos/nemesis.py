@@ -1,7 +1,7 @@
 """Faults one after the other, with quiet between them, and a note of each: when, who, and whether it bit.
 
 A fault bites if ZooKeeper knows of it afterwards (another leader, epoch, ISR, controller, registration) or a broker
-complained. A run whose faults do not bite says nothing about the cluster.
+complained, or a process has met it. A run whose faults do not bite says nothing about the cluster.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class Nemesis:
     def strike(self, fault: Fault) -> Struck:
         """One fault from a healthy cluster to a healthy cluster."""
         before = self._healthy()
-        complaints = self._complaints.count()
+        complaints, felt = self._complaints.count(), fault.felt()
         struck = Struck(fault.name, "", _now_us())
         self.struck.append(struck)
         struck.target = fault.strike(before)
@@ -62,7 +62,7 @@ class Nemesis:
             struck.healed_us = _now_us()
         after = self._healthy()
         struck.recovered_us = _now_us()
-        struck.has_bitten = before != after or self._complaints.count() > complaints
+        struck.has_bitten = before != after or self._complaints.count() > complaints or fault.felt() > felt
         time.sleep(self._quiet_s)
         struck.ended_us = _now_us()
         self._tell(_sentence(struck))

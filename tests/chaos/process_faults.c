@@ -1,9 +1,10 @@
 /* A clock that is wrong and a disk that is slow, for one process: preloaded, it stands before libc's own functions.
 
-   The file named by STRANDLINE_FAULTS is mapped, and read at each call: three numbers of 64 bits.
+   The file named by STRANDLINE_FAULTS is mapped, and looked at in each call: four numbers of 64 bits.
        clock_offset_us    added to the time of day; the monotonic clock is left alone
        sync_delay_us      before each fsync and fdatasync
        write_delay_us     before each write to a file, not to a socket
+       felt               how often one of these had an effect; written here, so that one can tell that it had
 */
 
 #define _GNU_SOURCE
@@ -19,7 +20,7 @@
 #include <unistd.h>
 
 struct faults {
-    volatile int64_t clock_offset_us, sync_delay_us, write_delay_us;
+    volatile int64_t clock_offset_us, sync_delay_us, write_delay_us, felt;
 };
 
 static struct faults none;
@@ -28,10 +29,10 @@ static struct faults *faults = &none;
 __attribute__((constructor)) static void find_faults(void)
 {
     const char *path = getenv("STRANDLINE_FAULTS");
-    int descriptor = path ? open(path, O_RDONLY | O_CLOEXEC) : -1;
+    int descriptor = path ? open(path, O_RDWR | O_CLOEXEC) : -1;
     if (descriptor < 0)
         return;
-    void *mapped = mmap(NULL, sizeof(struct faults), PROT_READ, MAP_SHARED, descriptor, 0);
+    void *mapped = mmap(NULL, sizeof(struct faults), PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0);
     close(descriptor);
     if (mapped != MAP_FAILED)
         faults = mapped;
@@ -39,8 +40,10 @@ __attribute__((constructor)) static void find_faults(void)
 
 static void wait_us(int64_t delay_us)
 {
-    if (delay_us > 0)
+    if (delay_us > 0) {
+        faults->felt++;
         usleep((useconds_t)delay_us);
+    }
 }
 
 static int is_file(int descriptor)
@@ -68,6 +71,7 @@ int clock_gettime(clockid_t clock, struct timespec *now)
         int64_t ns = now->tv_nsec + (faults->clock_offset_us % 1000000) * 1000;
         now->tv_sec += faults->clock_offset_us / 1000000 + (ns >= 1000000000) - (ns < 0);
         now->tv_nsec = (ns + 1000000000) % 1000000000;
+        faults->felt++;
     }
     return outcome;
 }

@@ -11,7 +11,7 @@ import struct
 import subprocess
 
 SOURCE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "process_faults.c")
-LAYOUT = struct.Struct("<3q")
+SETTINGS, FELT = struct.Struct("<3q"), struct.Struct("<q")
 US = 1_000_000
 
 
@@ -36,9 +36,16 @@ class ProcessFaults:
         self.environment = (f"LD_PRELOAD={library}", f"STRANDLINE_FAULTS={path}")
         self._path = path
         with open(path, "wb") as file:
-            file.write(LAYOUT.pack(0, 0, 0))
+            file.write(SETTINGS.pack(0, 0, 0) + FELT.pack(0))
 
     def set(self, *, clock_offset_s: float = 0.0, sync_delay_s: float = 0.0, write_delay_s: float = 0.0) -> None:
         """In place: the file is mapped."""
         with open(self._path, "r+b") as file:
-            file.write(LAYOUT.pack(*(round(seconds * US) for seconds in (clock_offset_s, sync_delay_s, write_delay_s))))
+            delays_s = (clock_offset_s, sync_delay_s, write_delay_s)
+            file.write(SETTINGS.pack(*(round(seconds * US) for seconds in delays_s)))
+
+    def felt(self) -> int:
+        """How often the process has met one of them."""
+        with open(self._path, "rb") as file:
+            file.seek(SETTINGS.size)
+            return int(FELT.unpack(file.read(FELT.size))[0])

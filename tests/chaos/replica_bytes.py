@@ -9,9 +9,11 @@ from __future__ import annotations
 import glob
 import hashlib
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from struct import unpack_from
 from typing import NamedTuple
+
+from strandline.model.partitions import TopicPartition
 
 HEAD_BYTES = 12  # base offset and length
 
@@ -35,24 +37,31 @@ def below_high_watermark(folder: str, high_watermark: int) -> ReplicaBytes:
 
 
 def differences(
-    data_directories: Mapping[int, Sequence[str]], topic: str, high_watermarks: Mapping[int, int]
+    data_directories: Mapping[int, Sequence[str]],
+    high_watermarks: Mapping[TopicPartition, int],
+    in_sync: Mapping[TopicPartition, Collection[int]],
 ) -> tuple[list[str], int]:
     """A sentence for each partition whose replicas differ, and how many bytes were compared.
 
-    `data_directories` are those of each broker; a replica lies in one of them, or not on the broker at all.
+    `data_directories` are those of each broker, and a replica lies in one of them. Of brokers that have a replica no
+    longer, something may be left.
     """
     found, compared = [], 0
-    for index, high_watermark in sorted(high_watermarks.items()):
+    for name, high_watermark in sorted(high_watermarks.items()):
         replicas = {
-            broker_id: below_high_watermark(folder, high_watermark)
-            for broker_id, directories in data_directories.items()
-            for directory in directories
-            if os.path.isdir(folder := f"{directory}/{topic}-{index}")
+            broker_id: below_high_watermark(_folder(data_directories[broker_id], str(name)), high_watermark)
+            for broker_id in in_sync[name]
         }
         compared += sum(replica.bytes_compared for replica in replicas.values())
         if len(set(replicas.values())) != 1:
-            found.append(f"{topic}-{index} below {high_watermark}: {replicas}")
+            found.append(f"{name} below {high_watermark}: {replicas}")
     return found, compared
+
+
+def _folder(directories: Sequence[str], name: str) -> str:
+    """Where there is none, the replica is empty, which is a difference too."""
+    places = [f"{directory}/{name}" for directory in directories]
+    return next((place for place in places if os.path.isdir(place)), places[0])
 
 
 def _batches(folder: str) -> Iterator[bytes]:

@@ -6,6 +6,7 @@ import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
+from confluent_kafka import KafkaException
 from tests.chaos.availability import Acknowledgements
 from tests.chaos.complaints import Complaints
 from tests.chaos.faults import Fault
@@ -28,6 +29,7 @@ SETTINGS = {
     "zookeeper.session.timeout.ms": "4000",
     "replica.lag.time.max.ms": "1500",
     "offsets.topic.num.partitions": "3",
+    "transaction.state.log.num.partitions": "3",
     "log.segment.bytes": str(2 * 2**20),  # they roll every minute or so
 }
 
@@ -38,7 +40,7 @@ class Run:
     def __init__(self, cluster: ProcessCluster, directory: str, *, tell: Tell = print, quiet_s: float = 1.0) -> None:
         os.makedirs(directory, exist_ok=True)
         self.load = Load(directory, cluster.bootstrap, TOPIC)
-        self.sight = ClusterSight(cluster.connect, (TOPIC,))
+        self.sight = ClusterSight(cluster.connect, self.load.topics)
         self._cluster = cluster
         self._complaints = Complaints(broker.process.log_path for broker in cluster.brokers.values())
         self._nemesis = Nemesis(self.sight, self._complaints, quiet_s=quiet_s, tell=tell)
@@ -48,7 +50,7 @@ class Run:
     def run(self, faults: Iterable[Fault], *, rate_per_s: float, at_least: int) -> Scoreboard:
         """Strikes one fault after the other, until there are no more or the cluster does not come back."""
         began_s = time.monotonic()
-        self.load.create_topic()
+        self.load.create_topics()
         self.load.start(rate_per_s=rate_per_s)
         try:
             for fault in faults:
@@ -57,27 +59,11 @@ class Run:
             self._failures.append(f"{type(failure).__name__}: {failure}")
         self._tell("the faults are over; what was sent is waited for")
         self.load.stop()
-        high_watermarks = self._settled()
+        differing, compared = self._compared_replicas()
         self._tell("histories are checked")
-        return self._account(time.monotonic() - began_s, high_watermarks, at_least)
-
-    def _settled(self) -> dict[int, int]:
-        """All replicas in sync, all read by a fresh reader. Returns the high watermarks."""
-        try:
-            self.sight.wait_until(
-                lambda sight: sight.are_in_sync(3), "that all replicas are in sync", IN_SYNC_TIMEOUT_S
-            )
-            return self.load.read_to_end()
-        except (Waited, AssertionError) as failure:
-            self._failures.append(str(failure))
-            return {}
-
-    def _account(self, seconds: float, high_watermarks: dict[int, int], at_least: int) -> Scoreboard:
         operations = list(operations_of(self.load.files))
-        directories = {broker_id: broker.data_directories for broker_id, broker in self._cluster.brokers.items()}
-        differing, compared = differences(directories, TOPIC, high_watermarks)
         return Scoreboard(
-            seconds=seconds,
+            seconds=time.monotonic() - began_s,
             struck=self._nemesis.struck,
             acknowledgements=Acknowledgements(operations),
             verdict=check(operations, EXPECTATIONS),
@@ -87,6 +73,18 @@ class Run:
             failures=[*self._failures, *(f"a client ended: {failure!r}" for failure in self.load.failures)],
             at_least=at_least,
         )
+
+    def _compared_replicas(self) -> tuple[list[str], int]:
+        """When all are in sync, and a fresh reader has read all there is."""
+        try:
+            sight = self.sight.wait_until(lambda it: it.are_in_sync(3), "that all are in sync", IN_SYNC_TIMEOUT_S)
+            high_watermarks = self.load.read_to_end()
+        except (Waited, AssertionError, KafkaException) as failure:
+            self._failures.append(str(failure))
+            return [], 0
+        directories = {broker_id: broker.data_directories for broker_id, broker in self._cluster.brokers.items()}
+        in_sync = {name: state.in_sync for name, state in sight.partitions.items()}
+        return differences(directories, high_watermarks, in_sync)
 
 
 def operations_of(paths: Sequence[str]) -> Iterator[Operation]:

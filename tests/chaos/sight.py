@@ -6,6 +6,7 @@ It is asked directly and anew each time, over a session of its own: brokers may 
 from __future__ import annotations
 
 import json
+import logging
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -19,6 +20,7 @@ from strandline.metadata import paths
 from strandline.model.partitions import TopicPartition
 
 CONNECT_TIMEOUT_S = 5.0
+logging.getLogger("kazoo").setLevel(logging.CRITICAL)  # that ZooKeeper is away is no news to whoever took it away
 POLL_S = 0.05
 NOBODY = -1
 

@@ -25,6 +25,7 @@ CLASSES = {
     "kafka-producer-perf-test": "ProducerPerformance",
     "kafka-replica-verification": "ReplicaVerificationTool",
     "kafka-topics": "TopicCommand",
+    "kafka-transactions": "TransactionsCommand",
     "kafka-verifiable-consumer": "VerifiableConsumer",
     "kafka-verifiable-producer": "VerifiableProducer",
 }

@@ -32,6 +32,7 @@ from strandline.broker.replication_quotas import ReplicationQuotas
 from strandline.broker.shutdown_requests import ShutdownRequests
 from strandline.broker.shutdown_settings import ShutdownSettings
 from strandline.broker.topic_administration import TopicAdministration
+from strandline.broker.unclean_topics import UncleanTopics
 from strandline.client.settings import Address
 from strandline.controller.settings import ControllerSettings
 from strandline.log.log_directory import LogDirectory
@@ -41,7 +42,6 @@ from strandline.metadata.broker_values import PLAINTEXT, BrokerRegistration, End
 from strandline.metadata.errors import SessionOver, StoreError
 from strandline.metadata.zookeeper_settings import ZooKeeperSettings
 from strandline.model.partitions import TopicPartition
-from strandline.model.settings import ReplicationSettings as TopicReplicationSettings
 from strandline.replication.settings import ReplicationSettings
 from strandline.wire.layout import Message
 from strandline.wire.messages.controlled_shutdown import ControlledShutdownRequest
@@ -64,8 +64,7 @@ MARGIN_MS = 2_000  # until a session that is over is seen to be over
 
 class Membership:
     def __init__(self, broker: Broker) -> None:
-        self._broker = broker
-        self._host = broker.host
+        self._broker, self._host = broker, broker.host
         session, host, broker_id = broker.session, broker.host, broker.settings.broker_id
         self.live_brokers = LiveBrokers(session, host)
         self.registration = Registration(session, host)
@@ -74,6 +73,23 @@ class Membership:
         self.peers = broker.surroundings.peers(broker_id, self._address_of, self._local_handlers())
         journal_settings = broker.configuration.of_broker(JournalSettings)
         self.journal = JournalQueue(broker_id, journal_settings, host, is_kept=broker.own_store is None)
+        self._set_up_replicas(broker)
+        self._set_up_control(broker)
+        self.journal_writer = JournalWriter(
+            broker_id, self.journal, self.topics, broker.image, broker.partitions, self.peers, journal_settings, host
+        )
+        self.notices = ConfigNotices(session, broker.configuration, broker_id, host)
+        self._up: Answer[None] = Answer()
+        self._expected_topics: set[str] = set()
+        self._told: dict[TopicPartition, bool] = {}  # what we were told to do, and whether we could
+        self._is_member = True
+        self._addresses: Sequence[tuple[str, int]] = ()
+        broker.session_keeper.when_expired = self._session_expired
+        broker.session_keeper.when_replaced = self._session_replaced
+        broker.session_keeper.when_connected_again = self._connected_again
+
+    def _set_up_replicas(self, broker: Broker) -> None:
+        session, host, broker_id = broker.session, broker.host, broker.settings.broker_id
         self.isr_changes = IsrChanges(session, self.live_brokers, host)
         self.quotas = ReplicationQuotas(broker_id, broker.configuration, host)
         self.fetchers = ReplicaFetchers(
@@ -98,15 +114,20 @@ class Membership:
             self.journal,
             host,
         )
+
+    def _set_up_control(self, broker: Broker) -> None:
+        session, host, broker_id = broker.session, broker.host, broker.settings.broker_id
+        unclean_topics = UncleanTopics(broker.configuration)
         self.loop = ControllerLoop(
             broker_id,
             session,
             self.peers,
             broker.configuration.of_broker(ControllerSettings),
-            self._unclean_topics,
+            unclean_topics.now,
             host,
             tell=self.journal.tell,
         )
+        unclean_topics.when_changed = self.loop.unclean_election_changed
         self.shutdowns = ShutdownRequests(self.loop, self.live_brokers)
         self._handing_over = HandingOver(
             broker_id,
@@ -120,18 +141,6 @@ class Membership:
         self.topics = TopicAdministration(self.loop, self.peers, broker.image, broker.configuration, host)
         self._directory_notices = DirectoryNotices(broker_id, session, host)
         broker.directory_failures.when_failed = self._directory_failed
-        self.journal_writer = JournalWriter(
-            broker_id, self.journal, self.topics, broker.image, broker.partitions, self.peers, journal_settings, host
-        )
-        self.notices = ConfigNotices(session, broker.configuration, broker_id, host)
-        self._up: Answer[None] = Answer()
-        self._expected_topics: set[str] = set()
-        self._told: dict[TopicPartition, bool] = {}  # what we were told to do, and whether we could
-        self._is_member = True
-        self._addresses: Sequence[tuple[str, int]] = ()
-        broker.session_keeper.when_expired = self._session_expired
-        broker.session_keeper.when_replaced = self._session_replaced
-        broker.session_keeper.when_connected_again = self._connected_again
 
     async def join(self, addresses: Sequence[tuple[str, int]]) -> None:
         """Returns when every replica of ours is what it should be, or the controller has had its time."""
@@ -243,14 +252,6 @@ class Membership:
     def _address_of(self, broker_id: int) -> Address | None:
         known = self._broker.image.brokers.get(broker_id)
         return None if known is None or not known.host else Address(known.host, known.port)
-
-    def _unclean_topics(self) -> dict[str, bool]:
-        configuration = self._broker.configuration
-        return {
-            topic: configuration.of_topic(TopicReplicationSettings, topic).unclean_leader_election_enable
-            for topic, properties in configuration.topics.items()
-            if "unclean.leader.election.enable" in properties
-        }
 
     # What the controller says, to us as to others.
 

@@ -94,8 +94,9 @@ class Partition:
         )
         self.high_watermark = self._replica.high_watermark
         log.producers.high_watermark_moved(self.high_watermark)  # or markers that were just read count as new
-        self._watchers: set[Watcher] = set()
-        self._end_watchers: set[Watcher] = set()
+        # In the order in which they came: a set would tell them in another one each time the broker runs.
+        self._watchers: dict[Watcher, None] = {}
+        self._end_watchers: dict[Watcher, None] = {}
 
     @property
     def is_leader(self) -> bool:
@@ -261,20 +262,20 @@ class Partition:
     # Waiting.
 
     def watch(self, watcher: Watcher) -> None:
-        self._watchers.add(watcher)
+        self._watchers[watcher] = None
 
     def watch_end(self, watcher: Watcher) -> None:
         """For followers, who read beyond the high watermark."""
-        self._end_watchers.add(watcher)
+        self._end_watchers[watcher] = None
 
     def unwatch(self, watcher: Watcher) -> None:
-        self._watchers.discard(watcher)
-        self._end_watchers.discard(watcher)
+        self._watchers.pop(watcher, None)
+        self._end_watchers.pop(watcher, None)
 
     @property
     def watcher_count(self) -> int:
         return len(self._watchers) + len(self._end_watchers)
 
-    def _tell(self, watchers: set[Watcher]) -> None:
+    def _tell(self, watchers: dict[Watcher, None]) -> None:
         for watcher in tuple(watchers):
             watcher.partition_moved(self)

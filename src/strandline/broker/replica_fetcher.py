@@ -225,7 +225,7 @@ class ReplicaFetcher:
             session_epoch=self._session_epoch,
             topics=self._named(fetches),
             forgotten_topics_data=[
-                ForgottenTopic(topic_id=key[0], partitions=[key[1]]) for key in self._asked.keys() - fetches.keys()
+                ForgottenTopic(topic_id=key[0], partitions=[key[1]]) for key in self._asked if key not in fetches
             ],
         )
         self._asked = fetches

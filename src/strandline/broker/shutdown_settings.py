@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from strandline.model.lazy_dataclass import dataclass
 from strandline.model.settings import INT_MAX, PropertySettings, setting
 
 

@@ -37,6 +37,7 @@ logger = logging.getLogger(__name__)
 
 PRODUCER_POSITION = 43
 PRODUCER = Struct(">qhi")  # id, epoch, base sequence in the head of a batch
+TURNS_FIRST = 3  # in which a marker of our own coordinator is written; only then is time waited for
 ABORTABLE_ERROR_FROM = 11
 EPOCH_BUMPS_FROM = 12
 
@@ -55,6 +56,10 @@ class ProduceInTransactions:
         self.questions = questions
         self.host = host
         self._settings = settings
+
+    @property
+    def patience_ms(self) -> int:
+        return self._settings().add_partitions_to_txn_retry_backoff_max_ms
 
     def asks_for(self, support: ProducerSupport) -> bool:
         """Whoever no longer adds partitions relies on us to do it."""
@@ -94,13 +99,7 @@ class TransactionalRequest:
 
     def add(self, partition: Partition, batch: Buffer, place: Place) -> None:
         entry = Entry(partition, batch, place, self._head_of(batch))
-        if entry.head is not None and not self._gate.is_open(partition, entry.head):
-            try:
-                entry.token = self._gate.begin(partition, entry.head, self._support)
-            except Refused as refused:
-                entry.refuse(refused)
-                return
-            self._has_to_wait = True
+        self._has_to_wait |= entry.head is not None and not self._gate.is_open(partition, entry.head)
         self._entries.append(entry)
 
     def _head_of(self, batch: Buffer) -> TransactionalBatch | None:
@@ -116,17 +115,42 @@ class TransactionalRequest:
             for entry in self._entries:
                 handler.add(entry.partition, entry.batch, entry.place)
             return False
-        questions: dict[Producer, list[Entry]] = {}
         for entry in self._entries:
             entry.batch = memoryview(bytearray(entry.batch))  # the bytes it lies in are used for others meanwhile
-            if entry.head is not None and entry.token is not None:
+        self._knock(handler, produced, self._transactions.patience_ms)
+        return True
+
+    def _knock(self, handler: ProduceHandler, produced: Produced, patience_ms: int, attempt: int = 0) -> None:
+        """Where the marker of the last transaction is on its way, it is waited for a moment; then the client hears of
+        it, and tries again itself."""
+        is_early = False
+        for entry in self._entries:
+            if entry.head is None or entry.is_refused:
+                continue
+            try:
+                entry.token = self._gate.begin(entry.partition, entry.head, self._support)
+            except Refused as refused:
+                if refused.error_code is ErrorCode.CONCURRENT_TRANSACTIONS and patience_ms > 0:
+                    is_early = True
+                else:
+                    entry.refuse(refused)
+        if is_early:
+            pause_ms = 0 if attempt < TURNS_FIRST else 2 ** (attempt - TURNS_FIRST)
+            again = partial(self._knock, handler, produced, patience_ms - pause_ms, attempt + 1)
+            self._transactions.host.call_later(pause_ms, again)
+        else:
+            self._ask_coordinator(handler, produced)
+
+    def _ask_coordinator(self, handler: ProduceHandler, produced: Produced) -> None:
+        questions: dict[Producer, list[Entry]] = {}
+        for entry in self._entries:
+            if entry.head is not None and entry.token is not None and not entry.is_refused:
                 producer = Producer(entry.head.producer_id, entry.head.producer_epoch)
                 questions.setdefault(producer, []).append(entry)
         self._unanswered = len(questions) + 1
         for producer, entries in questions.items():
             self._ask(producer, entries, partial(self._answered, handler, produced, entries))
         self._answered(handler, produced, [], {})
-        return True
 
     def _ask(self, producer: Producer, entries: list[Entry], answered: Callable[[Errors], object]) -> None:
         adds = self._support is ProducerSupport.EPOCH_BUMPS

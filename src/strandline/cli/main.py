@@ -77,6 +77,15 @@ GROUP_COMMANDS = lazy_commands(
     ("offset-delete", "Forget committed offsets; shows which unless told to --execute."),
     ("delete", "Delete groups; shows what would go unless told to --execute."),
 )
+TRANSACTION_COMMANDS = lazy_commands(
+    "transaction",
+    ("list", "List transactional ids, and in which state each is.", "list_all"),
+    ("describe", "Show what is known of transactional ids, and where they write."),
+    ("producers", "Show the producers that partitions remember, and what they have open."),
+    ("find-hanging", "Find transactions that nobody will end."),
+    ("abort", "Abort a transaction that hangs; shows which unless told to --execute."),
+    ("force-terminate", "Fence producers and abort what they have open; --execute does it."),
+)
 CONFIG_COMMANDS = lazy_commands(
     "config",
     ("get", "Show settings, and where each comes from."),
@@ -118,6 +127,17 @@ CLUSTER_COMMANDS = lazy_commands(
     ("stop", "Stop broker N in order: a controlled shutdown."),
     ("kill", "Kill broker N with SIGKILL, as a crash would."),
 )
+LEADER_COMMANDS = lazy_commands(
+    "leader",
+    ("elect", "Have preferred leaders elected; shows which unless told to --execute."),
+)
+REASSIGN_COMMANDS = lazy_commands(
+    "reassign",
+    ("plan", "Show how replicas would be spread evenly; nothing moves."),
+    ("execute", "Move replicas, and show how far they are."),
+    ("status", "List the replicas that are on the move."),
+    ("cancel", "Take moves back; shows which unless told to --execute."),
+)
 
 log = LazyGroup(
     "log",
@@ -131,8 +151,13 @@ log = LazyGroup(
 
 topic = LazyGroup("topic", TOPIC_COMMANDS, help="Topics: to create, look at, change and delete.")
 group = LazyGroup("group", GROUP_COMMANDS, help="Consumer groups: who reads, how far, and from where on.")
+transaction = LazyGroup(
+    "transaction", TRANSACTION_COMMANDS, help="Transactions: who has them open, and how to end one."
+)
 config = LazyGroup("config", CONFIG_COMMANDS, help="Settings of topics and brokers.")
 cluster = LazyGroup("cluster", CLUSTER_COMMANDS, help="The brokers, and how they are.")
+leader = LazyGroup("leader", LEADER_COMMANDS, help="Who leads partitions.")
+reassign = LazyGroup("reassign", REASSIGN_COMMANDS, help="Replicas that move to other brokers.")
 pipeline = LazyGroup("pipeline", PIPELINE_COMMANDS, help="From topics through Spark to topics and tables.")
 dlq = LazyGroup("dlq", DLQ_COMMANDS, help="Dead letters: records that a pipeline could not use.")
 bench = LazyGroup("bench", BENCH_COMMANDS, help="How fast it is, told as Kafka's own tools do.")
@@ -147,8 +172,11 @@ cli = LazyGroup(
         "topic": LazyCommand(THIS, "topic", "Topics: to create, look at, change and delete."),
         "offsets": LazyCommand("strandline.cli.offsets", "offsets", "Show what the partitions of topics hold."),
         "group": LazyCommand(THIS, "group", "Consumer groups: who reads, how far, and from where on."),
+        "transaction": LazyCommand(THIS, "transaction", "Transactions: who has them open, and how to end one."),
         "config": LazyCommand(THIS, "config", "Settings of topics and brokers."),
         "cluster": LazyCommand(THIS, "cluster", "The brokers, and how they are."),
+        "leader": LazyCommand(THIS, "leader", "Who leads partitions."),
+        "reassign": LazyCommand(THIS, "reassign", "Replicas that move to other brokers."),
         "explain": LazyCommand("strandline.cli.explain", "explain", "Say where a record is, and who may see it."),
         "log-dirs": LazyCommand(
             "strandline.cli.log_dirs", "log_dirs", "Show where replicas lie, and how large they are."
@@ -156,6 +184,11 @@ cli = LazyGroup(
         "pipeline": LazyCommand(THIS, "pipeline", "From topics through Spark to topics and tables."),
         "dlq": LazyCommand(THIS, "dlq", "Dead letters: records that a pipeline could not use."),
         "bench": LazyCommand(THIS, "bench", "How fast it is, told as Kafka's own tools do."),
+        "simulate": LazyCommand(
+            "strandline.cli.simulate",
+            "simulate",
+            "Run a whole cluster in one thread, with faults; check every step.",
+        ),
         "log": LazyCommand(THIS, "log", "Look at logs: Strandline's or Apache Kafka's."),
         "check-history": LazyCommand(
             "strandline.cli.check_history",

@@ -46,6 +46,21 @@ def counting(what: str, total: int) -> Iterator[Advance]:
 
 
 @contextmanager
+def reaching(what: str) -> Iterator[Callable[[int, int], None]]:
+    """Gives a function to be called now and then with how many bytes there are, and how many there shall be."""
+    if not sys.stderr.isatty():
+        yield lambda *_: None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task(what, total=None)
+        yield lambda done, total: bar.update(task, completed=done, total=total)
+
+
+@contextmanager
 def _bar(what: str, total: int, columns: Iterable[ProgressColumn], step: int) -> Iterator[Advance]:
     from rich.console import Console
     from rich.progress import Progress

@@ -35,8 +35,7 @@ FETCHING = "fetching"
 COORDINATION = "coordination"
 FIRST_CONTACT = -1  # the node id of a broker that we know by a bootstrap address only
 
-GROUP_KEY = 0
-TRANSACTION_KEY = 1
+GROUP_KEY, TRANSACTION_KEY = 0, 1  # what a coordinator is asked for by
 # The broker we asked is not the one, or not yet: look the right one up, and ask again.
 ASK_AGAIN = frozenset(
     {
@@ -64,7 +63,7 @@ class Cluster:
         self._max_age_s = self.settings.metadata_max_age_ms / 1000
         self._connections: dict[tuple[int, str], Connection] = {}
         self._locks: defaultdict[tuple[int, str], asyncio.Lock] = defaultdict(asyncio.Lock)
-        self._coordinators: dict[tuple[int, str], int] = {}  # by what it is, and its name
+        self._coordinators: dict[tuple[int, str], int] = {}
 
     async def __aenter__(self) -> Self:
         return self
@@ -120,16 +119,16 @@ class Cluster:
             await self.refresh(())
         return await self.broker(self.view.controller_id)
 
-    async def coordinator(self, key: str, key_type: int = GROUP_KEY) -> Connection:
+    async def coordinator(self, name: str, key_type: int = GROUP_KEY) -> Connection:
         """Of a group, or of a transactional id."""
-        node_id = self._coordinators.get((key_type, key))
+        node_id = self._coordinators.get((key_type, name))
         if node_id is None or node_id not in self.view.nodes:
-            node_id = self._coordinators[key_type, key] = await self._find_coordinator(key, key_type)
+            node_id = self._coordinators[key_type, name] = await self._find_coordinator(name, key_type)
         return await self.broker(node_id, COORDINATION)
 
-    def coordinator_id(self, group_id: str) -> int:
-        """Of a group whose coordinator was found before."""
-        return self._coordinators.get((GROUP_KEY, group_id), NO_LEADER)
+    def coordinator_id(self, name: str, key_type: int = GROUP_KEY) -> int:
+        """Where it was found before."""
+        return self._coordinators.get((key_type, name), NO_LEADER)
 
     # The view
 
@@ -203,7 +202,7 @@ class Cluster:
 
     async def ask_coordinator(
         self,
-        key: str,
+        name: str,
         request: Message,
         response: type[R],
         error_codes: ErrorCodes[R],
@@ -212,7 +211,8 @@ class Cluster:
         version_max: int | None = None,
         timeout_ms: int | None = None,
     ) -> R:
-        route = Route(partial(self.coordinator, key, key_type), partial(self._coordinators.pop, (key_type, key), None))
+        key = (key_type, name)
+        route = Route(partial(self.coordinator, name, key_type), partial(self._coordinators.pop, key, None))
         return await self._ask_until_served(
             route, request, response, error_codes, version_max=version_max, timeout_ms=timeout_ms
         )
@@ -245,15 +245,15 @@ class Cluster:
         with suppress(BrokerUnreachable):  # the next try will meet it, with its own patience
             await self.refresh(())
 
-    async def _find_coordinator(self, key: str, key_type: int) -> int:
+    async def _find_coordinator(self, name: str, key_type: int) -> int:
         from strandline.wire.messages.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
 
-        request = FindCoordinatorRequest(key=key, key_type=key_type, coordinator_keys=[key])
+        request = FindCoordinatorRequest(key=name, key_type=key_type, coordinator_keys=[name])
         response = await (await self.any_broker()).ask(request, FindCoordinatorResponse)
         found = response.coordinators[0] if response.coordinators else response
         if found.error_code:
             what = "group" if key_type == GROUP_KEY else "transactional id"
-            raise BrokerRefused(found.error_code, f"{what} {key}", found.error_message)
+            raise BrokerRefused(found.error_code, f"{what} {name}", found.error_message)
         if found.node_id not in self.view.nodes:
             await self.refresh(())
         return found.node_id

@@ -289,6 +289,12 @@ class Log(LogWriter):
                 self.segments, fetch_offset, upper_bound_offset, self._require_aborted_index
             )
 
+    def aborted_transactions_in(self, offset: int, found: LogSlice, max_offset: int) -> list[AbortedTransaction]:
+        """Those that a reader of committed records must leave out of a slice that was read from `offset` on: not all up
+        to `max_offset`, of which there may be very many."""
+        bound = lookup.upper_bound_of(self.segments, offset, found, self.log_end_offset)
+        return self.aborted_transactions(offset, min(bound, max_offset))
+
     def _require_aborted_index(self, segment: Segment) -> None:
         replay.require_aborted(segment, self.segments, self.snapshots, self.log_start_offset)
 

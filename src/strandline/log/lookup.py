@@ -12,7 +12,7 @@ from strandline.log.log_slice import LogSlice
 from strandline.log.segment import Segment
 from strandline.log.segments import Segments
 from strandline.model.failures import CorruptData, TooLargeDecompressed
-from strandline.records.batch import NO_TIMESTAMP, BatchHead
+from strandline.records.batch import HEAD_BYTES, MAGIC_V2, NO_TIMESTAMP, BatchHead, magic_of, read_head
 from strandline.records.heads import head_of
 from strandline.records.record import read_records
 
@@ -129,6 +129,31 @@ def max_timestamp_from(segment: Segment, offset: int) -> int:
             with suppress(TooLargeDecompressed):
                 largest = max((each.timestamp for each in records if each.offset >= offset), default=largest)
     return largest
+
+
+def upper_bound_of(segments: Segments, offset: int, found: LogSlice, log_end_offset: int) -> int:
+    """An offset that surely lies beyond a slice which was read from `offset` on, and not far beyond it.
+
+    The index names a batch behind the slice, and the batch itself confirms it: one that is wrong would leave out
+    aborted transactions."""
+    following = segments.from_offset(offset)
+    for number, segment in enumerate(following):
+        if segment.file is found.file:
+            base_offset = _batch_behind(segment, found)
+            if base_offset is not None:
+                return base_offset
+            return following[number + 1].base_offset if number + 1 < len(following) else log_end_offset
+    return log_end_offset
+
+
+def _batch_behind(segment: Segment, found: LogSlice) -> int | None:
+    entry = segment.offset_index.lookup_upper_bound(found.position, found.length)
+    if entry is None or not found.position + found.length <= entry[1] <= segment.size_bytes - HEAD_BYTES:
+        return None
+    data = segment.file.read(entry[1], HEAD_BYTES)
+    if magic_of(data) != MAGIC_V2 or (head := read_head(data)).last_offset != entry[0]:
+        return None
+    return head.base_offset
 
 
 def aborted_transactions(

@@ -23,7 +23,8 @@ OPERATIONS = (
     "truncate",
     "write",
 )
-RESHAPING = frozenset({"truncate", "rename", "remove", "write"})
+RECORDS = ".log"
+RESHAPING = frozenset({"shorten", "rename", "remove", "write"})
 TRACE_LINES_MAX = 1000
 
 
@@ -48,7 +49,7 @@ class FaultInjector:
     def __init__(self, *, space_bytes_max: int | None = None) -> None:
         self.now_ms = 0
         self.operations = 0
-        self.reshapes = 0  # operations among them after which a file may hold less than before, or be another
+        self.reshapes = 0  # operations among them after which records may be fewer, or others
         self.trace: deque[str] = deque(maxlen=TRACE_LINES_MAX)
         self.faults: list[Fault] = []
         self.power_lost = False
@@ -89,11 +90,14 @@ class FaultInjector:
         """Before an operation that changes something; `line` goes into the trace."""
         self.require_power()
         self.operations += 1
-        if operation in RESHAPING:
-            self.reshapes += 1
+        self.note_reshaping(operation, path)
         self.trace.append(line)
         if self.faults:
             self._fail_if_planned(operation, path)
+
+    def note_reshaping(self, operation: str, path: str) -> None:
+        if operation in RESHAPING and RECORDS in path:
+            self.reshapes += 1
 
     def _fail_if_planned(self, operation: str, path: str) -> None:
         for fault in self.faults:

@@ -71,6 +71,7 @@ class Producer(SimulatedClient):
         self._producer_epoch = -1
         self._sequence = 0
         self._number = 0
+        self._leader: str | None = None  # as far as it knows
         self._unresolved: list[Outgoing] = []
 
     @property
@@ -106,8 +107,9 @@ class Producer(SimulatedClient):
             await self.pause(self.retry_backoff_ms)
 
     def _make_batches(self) -> None:
+        """A leader remembers the last five batches: no more may come after one that has to be sent again."""
         wanted = self.chance.randint(1, IN_FLIGHT_MAX)
-        while len(self._unresolved) < wanted:
+        while not self._unresolved or self._number < self._unresolved[0].number + wanted:
             self._unresolved.append(self._make_batch())
 
     def _make_batch(self) -> Outgoing:
@@ -130,8 +132,9 @@ class Producer(SimulatedClient):
 
     async def _round(self) -> None:
         """Everything that is unresolved is sent, in order; then all answers are heard."""
-        leader = await self.leader_of(self.partition.topic, self.partition.partition)
-        caller = self.caller(leader)
+        if self._leader is None:
+            self._leader = await self.leader_of(self.partition.topic, self.partition.partition)
+        caller = self.caller(self._leader)
         sent: list[tuple[Outgoing, Answer[ProduceResponse]]] = []
         for outgoing in self._unresolved:
             outgoing.tries += 1
@@ -143,12 +146,15 @@ class Producer(SimulatedClient):
                     request, ProduceResponse, version=PRODUCE_VERSION, timeout_ms=self.request_timeout_ms
                 )
                 sent.append((outgoing, answer))
+        if self.acks == 0 and self.chance.random() < 0.1:
+            self._leader = None  # nobody would tell it
         if not self.is_idempotent:
             self._unresolved = []  # who does not care does not try again
         for outgoing, answer in sent:
             try:
                 result = (await answer).responses[0].partition_responses[0]
             except PeerFailed:
+                self._leader = None
                 continue
             self._heard(outgoing, result)
 
@@ -160,10 +166,14 @@ class Producer(SimulatedClient):
     def _heard(self, outgoing: Outgoing, result: PartitionProduceResponse) -> None:
         error_code = ErrorCode(result.error_code)
         if error_code not in (ErrorCode.NONE, ErrorCode.DUPLICATE_SEQUENCE_NUMBER):
+            self._leader = None
             return
         if self.is_idempotent:
-            # Sequence numbers leave no gap: who has this one has those before it.
-            self._unresolved.remove(outgoing)
-            self._history.acknowledge(self.partition, outgoing.crc, result.base_offset, self.world.now_us)
+            # Sequence numbers leave no gap: who has this one has those before it. A leader that was restarted knows the
+            # last batch alone, as in Kafka, and calls those before it out of order for ever.
+            for each in [each for each in self._unresolved if each.number <= outgoing.number]:
+                self._unresolved.remove(each)
+                offset = result.base_offset if each is outgoing else -1
+                self._history.acknowledge(self.partition, each.crc, offset, self.world.now_us)
         self.acknowledged += 1
         self.last_acknowledged_us = self.world.now_us

@@ -97,6 +97,7 @@ DYNAMIC_FIELDS: dict[type[PropertySettings], frozenset[str]] = {
             "num_partitions",
         )
     ),
+    TransactionSettings: frozenset(("transaction_partition_verification_enable",)),
 }
 
 

@@ -159,7 +159,7 @@ class FetchHandler:
             self._quotas.leader.count(partition, found.length)
         data = _placed(followed, partition, records=found if found.length and has_room else b"")
         if committed_only:
-            data.aborted_transactions = _aborted(partition, followed.fetch_offset) if found.length else []
+            data.aborted_transactions = _aborted(partition, followed.fetch_offset, found) if found.length else []
         return data
 
     def _check_follower(self, partition: Partition, followed: FollowedPartition, replica: ReplicaState) -> None:
@@ -278,9 +278,9 @@ def _diverging(partition: Partition, followed: FollowedPartition) -> EpochEndOff
     return None
 
 
-def _aborted(partition: Partition, fetch_offset: int) -> list[AbortedTransaction]:
-    found = partition.log.aborted_transactions(fetch_offset, partition.last_stable_offset)
-    return [AbortedTransaction(each.producer_id, each.first_offset) for each in found]
+def _aborted(partition: Partition, fetch_offset: int, found: LogSlice) -> list[AbortedTransaction]:
+    aborted = partition.log.aborted_transactions_in(fetch_offset, found, partition.last_stable_offset)
+    return [AbortedTransaction(each.producer_id, each.first_offset) for each in aborted]
 
 
 def _topic_response(topic: TopicKey) -> FetchableTopicResponse:

@@ -20,6 +20,7 @@ from strandline.wire.messages.list_offsets import (
 
 LATEST, EARLIEST, MAX_TIMESTAMP, EARLIEST_LOCAL, LATEST_TIERED, EARLIEST_PENDING_UPLOAD = -1, -2, -3, -4, -5, -6
 SINCE = {MAX_TIMESTAMP: 7, EARLIEST_LOCAL: 8, LATEST_TIERED: 9, EARLIEST_PENDING_UPLOAD: 11}
+OFFSET_NOT_AVAILABLE_SINCE = 5
 READ_COMMITTED = 1
 NO_REPLICA = -1
 
@@ -39,9 +40,10 @@ def list_offsets_handler(partitions: Partitions) -> Handler:
                     _check(version, topic.name, wanted, repeated)
                     leader = partitions.leader_of(topic.name, wanted.partition_index, wanted.current_leader_epoch)
                     is_consumer = asked.replica_id <= NO_REPLICA
-                    _find(leader, wanted.timestamp, _limit(leader, is_consumer, asked.isolation_level), found)
+                    limit = _limit(leader, is_consumer, asked.isolation_level)
+                    _find(leader, wanted.timestamp, limit, found, is_consumer=is_consumer)
                 except Refused as refused:
-                    found.error_code = refused.error_code
+                    found.error_code = _in_version(version, refused.error_code)
                 except StorageFailed:
                     found.error_code = ErrorCode.KAFKA_STORAGE_ERROR
             response.topics.append(answer)
@@ -67,14 +69,15 @@ def _limit(partition: Partition, is_consumer: bool, isolation_level: int) -> int
     """What lies at or above it is not for the asker."""
     if not is_consumer:
         return partition.log.log_end_offset
-    if partition.leader is not None:
-        partition.leader.check_offsets_available()
     return partition.last_stable_offset if isolation_level == READ_COMMITTED else partition.high_watermark
 
 
-def _find(partition: Partition, timestamp: int, limit: int, found: ListOffsetsPartitionResponse) -> None:
+def _find(
+    partition: Partition, timestamp: int, limit: int, found: ListOffsetsPartitionResponse, *, is_consumer: bool
+) -> None:
     log = partition.log
     if timestamp == LATEST:
+        _check_end_is_known(partition, is_consumer)
         found.offset, found.leader_epoch = limit, partition.leader_epoch
     elif timestamp in (EARLIEST, EARLIEST_LOCAL):
         epoch = log.epochs.epoch_at(log.log_start_offset)
@@ -85,3 +88,18 @@ def _find(partition: Partition, timestamp: int, limit: int, found: ListOffsetsPa
         record = log.find_max_timestamp() if timestamp == MAX_TIMESTAMP else log.find_by_timestamp(timestamp)
         if record is not None and record.offset < limit:
             found.timestamp, found.offset, found.leader_epoch = record.timestamp, record.offset, record.leader_epoch
+        else:
+            _check_end_is_known(partition, is_consumer)
+
+
+def _check_end_is_known(partition: Partition, is_consumer: bool) -> None:
+    """A new leader does not know yet how far readers have come. Where the log begins it knows (KIP-207)."""
+    if is_consumer and partition.leader is not None:
+        partition.leader.check_offsets_available()
+
+
+def _in_version(version: int, error_code: ErrorCode) -> ErrorCode:
+    """Older clients do not know that an offset can be unavailable."""
+    if error_code is ErrorCode.OFFSET_NOT_AVAILABLE and version < OFFSET_NOT_AVAILABLE_SINCE:
+        return ErrorCode.LEADER_NOT_AVAILABLE
+    return error_code

@@ -1,0 +1,120 @@
+"""The account of a run: what it counts, what it finds, and when it calls a run void."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from tests.broker.running_broker import batch_of
+from tests.chaos import network
+from tests.chaos.availability import Acknowledgements, percentiles
+from tests.chaos.complaints import Complaints
+from tests.chaos.nemesis import Struck
+from tests.chaos.replica_bytes import differences
+from tests.chaos.scoreboard import SOUND, UNSOUND, VOID, Scoreboard
+
+from strandline.history.checker import check
+from strandline.history.operations import Operation, Outcome, Send
+from strandline.model.partitions import TopicPartition
+
+S = 1_000_000
+ORDERS = [TopicPartition("orders", index) for index in range(2)]
+
+
+def acknowledged_at(partition: TopicPartition, *seconds: float) -> list[Operation]:
+    return [
+        Send(
+            number, "anna", Outcome.OK, int(at * S) - 10, int(at * S), "orders", partition, f"{partition}@{at}", number
+        )
+        for number, at in enumerate(seconds, 1)
+    ]
+
+
+def scoreboard_of(
+    operations: list[Operation], *struck: Struck, crashes: tuple[str, ...] = (), at_least: int = 1
+) -> Scoreboard:
+    return Scoreboard(60.0, struck, Acknowledgements(operations), check(operations), [], 0, crashes, [], at_least)
+
+
+def fault(name: str = "kill-leader", began_s: float = 2, ended_s: float = 10, *, has_bitten: bool = True) -> Struck:
+    return Struck(name, "broker 1", int(began_s * S), ended_us=int(ended_s * S), has_bitten=has_bitten)
+
+
+def test_the_partition_that_was_silent_for_longest_counts() -> None:
+    """From the fault on, up to the next: not from the last record before it."""
+    operations = acknowledged_at(ORDERS[0], 1, 2.5, 7, 9) + acknowledged_at(ORDERS[1], 1, 3, 4, 5, 9)
+    scoreboard = scoreboard_of(operations, fault(began_s=2, ended_s=10))
+    assert scoreboard.silences_s == {"kill-leader": [4.5]}
+    assert "kill-leader" in str(scoreboard)
+    assert scoreboard.as_fields()["acknowledged"] == 9
+
+
+def test_a_partition_that_never_came_back_was_silent_to_the_end() -> None:
+    scoreboard = scoreboard_of(acknowledged_at(ORDERS[0], 1, 2.5), fault(began_s=2, ended_s=10))
+    assert scoreboard.silences_s == {"kill-leader": [7.5]}
+
+
+def test_percentiles_are_by_rank() -> None:
+    assert percentiles([3.0, 1.0, 2.0]) == (3, 2.0, 3.0, 3.0)
+    assert percentiles([float(value) for value in range(200)]) == (200, 100.0, 198.0, 199.0)
+
+
+def test_a_run_that_proves_nothing_is_void() -> None:
+    operations = acknowledged_at(ORDERS[0], 1, 3)
+    assert scoreboard_of(operations, fault()).exit_code == SOUND
+    assert scoreboard_of(operations).exit_code == VOID, "nothing happened"
+    assert scoreboard_of(operations, fault(), at_least=3).exit_code == VOID, "too little traffic"
+    unnoticed = scoreboard_of(operations, fault(), fault("ring", has_bitten=False))
+    assert unnoticed.exit_code == VOID
+    assert unnoticed.void_because == ["ring was never noticed"]
+
+
+def test_a_broken_promise_is_worse_than_a_void_run() -> None:
+    twice = [*acknowledged_at(ORDERS[0], 1), *acknowledged_at(ORDERS[0], 1)]
+    conflicting = [twice[0], twice[1]._replace(value="another")]  # type: ignore[call-arg]
+    assert scoreboard_of(conflicting).exit_code == UNSOUND
+    assert scoreboard_of(acknowledged_at(ORDERS[0], 1), fault(), crashes=("Traceback",)).exit_code == UNSOUND
+
+
+def placed(offset: int, value: bytes) -> bytes:
+    batch = bytearray(batch_of(value))
+    batch[:8] = offset.to_bytes(8, "big")
+    return bytes(batch)
+
+
+def replica(directory: Path, broker_id: int, *segments: tuple[int, bytes]) -> str:
+    folder = directory / f"broker-{broker_id}" / "orders-0"
+    os.makedirs(folder)
+    for base_offset, content in segments:
+        (folder / f"{base_offset:020}.log").write_bytes(content)
+    return str(folder.parent)
+
+
+def test_replicas_are_compared_below_the_high_watermark_wherever_their_segments_end(tmp_path: Path) -> None:
+    a, b, c, other = placed(0, b"a"), placed(1, b"b"), placed(2, b"c"), placed(2, b"x")
+    directories = {
+        1: [replica(tmp_path, 1, (0, a + b + c))],
+        2: [replica(tmp_path, 2, (0, a), (1, b + other))],
+        3: [str(tmp_path / "nothing")],
+    }
+    assert differences(directories, {ORDERS[0]: 2}, {ORDERS[0]: (1, 2)}) == ([], 2 * len(a + b))
+    assert len(differences(directories, {ORDERS[0]: 3}, {ORDERS[0]: (1, 2)})[0]) == 1, "other bytes"
+    assert len(differences(directories, {ORDERS[0]: 2}, {ORDERS[0]: (1, 2, 3)})[0]) == 1, "no bytes"
+
+
+def test_tracebacks_in_a_brokers_log_are_found(tmp_path: Path) -> None:
+    log = tmp_path / "broker.log"
+    log.write_text("2026 WARNING slow\nfine\n")
+    complaints = Complaints([str(log)])
+    assert (complaints.count(), complaints.crashes()) == (1, [])
+    log.write_text("fine\nTraceback (most recent call last):\n  File x\nValueError: 3\n")
+    (crash,) = complaints.crashes()
+    assert crash.endswith("ValueError: 3")
+
+
+def test_without_namespaces_it_says_so_and_fails(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(network, "TOOLS", ("unshare", "no-such-tool"))
+    monkeypatch.delenv(network.INSIDE, raising=False)
+    with pytest.raises(network.NotPermitted, match="no-such-tool, which this machine does not have"):
+        network.enter("tests.chaos", [])

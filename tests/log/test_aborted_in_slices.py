@@ -1,0 +1,86 @@
+"""The aborted transactions that go with a slice: enough to leave out what was aborted, and not all there are."""
+
+from __future__ import annotations
+
+from random import Random
+
+import pytest
+
+from strandline.log.log import Log
+from strandline.log.recovery import open_log
+from strandline.model.partitions import TopicPartition
+from strandline.model.settings import LogSettings
+from strandline.records.batch import read_head, split_batches
+from strandline.records.builder import build_batch
+from strandline.records.control import build_marker
+from strandline.records.record import Record
+from strandline.simulation.disk import SimulatedDisk
+
+NAME = TopicPartition("orders", 0)
+NOW_MS = 1_000
+PRODUCERS = 4
+
+
+def written(segment_bytes: int) -> tuple[Log, set[int]]:
+    """Transactions of several producers, one through another; the base offsets of batches that were aborted."""
+    settings = LogSettings(segment_bytes=segment_bytes, index_interval_bytes=200, segment_index_bytes=12_000)
+    log = open_log(SimulatedDisk(), f"/{NAME}", NAME, settings, now_ms=NOW_MS)
+    chance = Random(7)
+    sequences = dict.fromkeys(range(PRODUCERS), 0)
+    open_batches: dict[int, list[int]] = {number: [] for number in range(PRODUCERS)}
+    aborted: set[int] = set()
+    for _ in range(400):
+        producer = chance.randrange(PRODUCERS)
+        if open_batches[producer] and chance.random() < 0.5:
+            is_commit = chance.random() < 0.5
+            if not is_commit:
+                aborted |= set(open_batches[producer])
+            open_batches[producer] = []
+            append(
+                log,
+                build_marker(
+                    producer_id=producer, producer_epoch=0, is_commit=is_commit, coordinator_epoch=0, timestamp=NOW_MS
+                ),
+            )
+        else:
+            open_batches[producer].append(log.log_end_offset)
+            records = [Record(index, NOW_MS, None, b"x" * 20) for index in range(chance.randint(1, 3))]
+            append(
+                log,
+                build_batch(
+                    records,
+                    producer_id=producer,
+                    producer_epoch=0,
+                    base_sequence=sequences[producer],
+                    is_transactional=True,
+                ),
+            )
+            sequences[producer] += len(records)
+    log.producers.high_watermark_moved(log.log_end_offset)
+    return log, aborted
+
+
+def append(log: Log, batch: bytearray) -> None:
+    (outcome,) = log.append([batch], leader_epoch=0, now_ms=NOW_MS, from_client=False)
+    assert not isinstance(outcome, Exception), outcome
+
+
+@pytest.mark.parametrize("segment_bytes", [2_000, 100_000])
+@pytest.mark.parametrize("max_bytes", [1, 500, 3_000])
+def test_every_slice_from_every_offset(segment_bytes: int, max_bytes: int) -> None:
+    log, aborted = written(segment_bytes)
+    stable = log.producers.first_unstable_offset or log.log_end_offset
+    most, everything = 0, len(log.aborted_transactions(0, stable))
+    for offset in range(stable):
+        found = log.read(offset, max_bytes, max_offset=stable)
+        listed = log.aborted_transactions_in(offset, found, stable)
+        most = max(most, len(listed))
+        for batch in split_batches(found.read()):
+            head = read_head(batch)
+            if not head.is_control:
+                left_out = any(
+                    each.producer_id == head.producer_id and each.first_offset <= head.base_offset <= each.last_offset
+                    for each in listed
+                )
+                assert left_out == (head.base_offset in aborted), (offset, head)
+    assert most < everything
