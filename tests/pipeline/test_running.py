@@ -203,6 +203,18 @@ sink:
         forget_last_commit(pipeline)
 
 
+def test_a_pipeline_that_runs_on_ends_between_two_batches(
+    spark: Any, broker: Broker, ours: OurSide, tmp_path: Path
+) -> None:
+    source = broker.create_topic("endless.in", 1)
+    ours.write(source, orders({"id": 1}))
+    text = f"source: {{topics: [{source}], start: earliest}}\nsink: {{parquet: {{path: table}}}}\n"
+    endless = Run(pipeline_of(broker, tmp_path, text, "endless"), spark, trigger="100 milliseconds")
+    endless.wait(lambda *_: endless.stop())
+    assert not endless.query.isActive
+    assert endless.checkpoint.last_done() is not None
+
+
 def test_what_spark_finds_wrong_is_one_sentence(spark: Any, broker: Broker, tmp_path: Path) -> None:
     source = broker.create_topic("wrong.in", 1)
     text = f"source: {{topics: [{source}]}}\nsink: {{console: {{}}}}\ntransform: {{sql: SELECT nope FROM records}}\n"
