@@ -77,8 +77,8 @@ class Consumer(SimulatedClient):
         if error_code is not ErrorCode.NONE:
             self._leader = None
             return
-        records = bytes(data.records) if data.records else b""
-        for batch in batches_in(records):
+        records = data.records if isinstance(data.records, bytes | memoryview) else b""
+        for batch in batches_in(bytes(records)):
             if batch.last_offset < self.position:
                 continue
             if batch.base_offset > self.position:
