@@ -12,7 +12,9 @@ comma := ,
 CLUSTER_EXTRAS := cluster$(comma)spark$(comma)lakehouse$(if $(shell command -v java),,$(comma)java)
 KCAT   := $(shell command -v kcat)
 
-.PHONY: run cluster test check bench bench-spark fuzz chaos kills copy interop rewrite format clean
+COMPARE_READY := $(VENV)/.compare-ready
+
+.PHONY: run cluster test check bench bench-spark compare fuzz chaos kills copy interop rewrite format clean
 
 run: $(READY)                    ## a broker on port 9092 with its data in ./data
 	@exec $(BIN)/strandline serve
@@ -36,6 +38,9 @@ bench: $(READY)                  ## ratios against the raw system calls, measure
 
 bench-spark: $(CLUSTER_READY)    ## rows a second and CPU per million rows, from a topic's bytes to Spark
 	@$(BIN)/python -m benchmarks.spark
+
+compare: $(COMPARE_READY)        ## Apache Kafka on this machine, beside us; needs Maven and Java; QUICK=1 takes minutes, COMPARE="--only ask"
+	@$(BIN)/python -m benchmarks.compare $(if $(QUICK),--quick) $(COMPARE)
 
 fuzz: $(READY)                   ## 200,000 mutated frames against a broker; FUZZ="--frames 1000000 --seed 7" for others
 	@$(BIN)/python -m tests.fuzz $(FUZZ)
@@ -78,3 +83,9 @@ $(CLUSTER_READY): $(READY)
 	@echo "fetching PySpark, with which ZooKeeper's jars come (once; a minute or so)"
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[$(CLUSTER_EXTRAS)]"
 	@touch $(CLUSTER_READY)
+
+# For the charts.
+$(COMPARE_READY): $(CLUSTER_READY)
+	@command -v mvn >/dev/null || { echo "make compare needs Maven to fetch Apache Kafka: there is no mvn on the path." >&2; exit 1; }
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[compare]"
+	@touch $(COMPARE_READY)

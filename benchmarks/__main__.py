@@ -14,6 +14,7 @@ from benchmarks import (
     compacting,
     crowd,
     finding,
+    guard,
     opening,
     records,
     recovering,
@@ -86,7 +87,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print_table(rows, title)
         if median(row.ours.spread for row in rows) > NOISY_SPREAD:
             print("The spread is wide: others were busy on these cores. Run it again when they are quiet.")
-    return 0
+    return 0 if options.quick or _is_within_ceilings(rows, options) else 1
+
+
+def _is_within_ceilings(rows: list[Row], options: argparse.Namespace) -> bool:
+    """A quick run is for a glance: it is not judged, and not remembered."""
+    found = guard.ratios_of(rows)
+    guard.remember(found)
+    if options.accept:
+        guard.accept(found)
+    lines, is_kept = guard.judge(found, guard.read_ceilings())
+    if options.format != "json":
+        print("\n".join(lines))
+    return is_kept
 
 
 def _title(scratch: str) -> str:
@@ -102,6 +115,7 @@ def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     )
     parser.add_argument("--only", action="append", choices=BENCHMARKS, help="this one; may be given again")
     parser.add_argument("--quick", action="store_true", help="less of everything: for a glance, not for a verdict")
+    parser.add_argument("--accept", action="store_true", help="what requests cost now is what they may cost")
     parser.add_argument("--format", choices=("table", "json"), default="table")
     return parser.parse_args(arguments)
 

@@ -69,7 +69,7 @@ def bare_loop(kind: str, path: str) -> Iterator[Served]:
         yield Served(process.pid, int(line), ready_s)
 
 
-def _environment() -> dict[str, str]:
+def installed_environment() -> dict[str, str]:
     """As after an installation: with bytecode on the disk, whatever whoever runs this has forbidden."""
     kept = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
     return kept | {"PYTHONPYCACHEPREFIX": f"{CHECKOUT}/data/bytecode"}
@@ -78,7 +78,9 @@ def _environment() -> dict[str, str]:
 @contextmanager
 def _started(command: list[str]) -> Iterator[tuple[subprocess.Popen[str], str, float]]:
     begun_s = time.perf_counter()
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=CHECKOUT, env=_environment()) as process:
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, text=True, cwd=CHECKOUT, env=installed_environment()
+    ) as process:
         try:
             assert process.stdout is not None
             line = process.stdout.readline()

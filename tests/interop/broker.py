@@ -73,7 +73,7 @@ def free_port() -> int:
 
 def format_directory(kafka: Kafka, data: Path, work: Path) -> None:
     """What `kafka-storage format` does: meta.properties, and a bootstrap snapshot of the metadata."""
-    properties = _write_properties(work / "format.properties", _kraft_settings(data, free_port(), free_port()))
+    properties = write_properties(work / "format.properties", _kraft_settings(data, free_port(), free_port()))
     done = kafka.run("kafka.tools.StorageTool", "format", "-t", CLUSTER_ID, "-c", str(properties))
     assert done.exit_code == 0, done.stdout + done.stderr
 
@@ -81,7 +81,7 @@ def format_directory(kafka: Kafka, data: Path, work: Path) -> None:
 @contextmanager
 def kraft_broker(kafka: Kafka, data: Path, work: Path, settings: Mapping[str, str] | None = None) -> Iterator[Broker]:
     port = free_port()
-    properties = _write_properties(
+    properties = write_properties(
         work / "server.properties", _kraft_settings(data, port, free_port()) | dict(settings or {})
     )
     with _running(kafka, properties, work / "broker.log") as server:
@@ -100,7 +100,7 @@ def zookeeper(kafka: Kafka, data: Path, work: Path) -> Iterator[str]:
         "maxClientCnxns": "0",
         "tickTime": "2000",
     }
-    properties = _write_properties(work / "zookeeper.properties", settings)
+    properties = write_properties(work / "zookeeper.properties", settings)
     command = kafka.command(
         "org.apache.zookeeper.server.quorum.QuorumPeerMain",
         str(properties),
@@ -122,7 +122,7 @@ def zookeeper_broker(
         "listeners": f"PLAINTEXT://127.0.0.1:{port}",
         "log.dirs": str(data),
     }
-    properties = _write_properties(work / "server.properties", SINGLE_NODE | own | dict(settings or {}))
+    properties = write_properties(work / "server.properties", SINGLE_NODE | own | dict(settings or {}))
     with _running(kafka, properties, work / "broker.log") as server:
         yield Broker(server, f"127.0.0.1:{port}", data)
 
@@ -138,7 +138,7 @@ def _kraft_settings(data: Path, port: int, controller_port: int) -> dict[str, st
     }
 
 
-def _write_properties(path: Path, settings: Mapping[str, str]) -> Path:
+def write_properties(path: Path, settings: Mapping[str, str]) -> Path:
     path.write_text("".join(f"{name}={value}\n" for name, value in settings.items()))
     return path
 

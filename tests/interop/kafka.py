@@ -26,6 +26,7 @@ MAVEN = ("mvn", "-q", "-B", "-DincludeScope=runtime")
 FETCH_TIMEOUT_SECONDS = 900
 TOOL_TIMEOUT_SECONDS = 120
 TOOL_HEAP_MB = 128
+SOON_READY = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")  # for programs that live for seconds
 
 
 class RefereeMissing(Exception):
@@ -48,7 +49,12 @@ class Kafka:
     jars: Path
 
     def command(
-        self, program: str, *arguments: str, heap_mb: int = TOOL_HEAP_MB, log_level: str = "ERROR"
+        self,
+        program: str,
+        *arguments: str,
+        heap_mb: int = TOOL_HEAP_MB,
+        log_level: str = "ERROR",
+        java_flags: Sequence[str] = SOON_READY,
     ) -> list[str]:
         """`program` is a class name, or the path of a single-file Java program, which is compiled once."""
         path = f"{self.jars}/*"
@@ -57,8 +63,7 @@ class Kafka:
         return [
             "java",
             f"-Xmx{heap_mb}m",
-            "-XX:+UseSerialGC",
-            "-XX:TieredStopAtLevel=1",
+            *java_flags,
             f"-Dinterop.level={log_level}",
             f"-Dlog4j.configuration=file:{HERE / 'log4j.properties'}",
             f"-Dlog4j2.configurationFile={HERE / 'log4j2.properties'}",

@@ -19,7 +19,7 @@ PR_SET_PDEATHSIG = 1
 LIBC = ctypes.CDLL(None)
 
 
-def _die_with_parent() -> None:
+def die_with_parent() -> None:
     LIBC.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
@@ -41,7 +41,7 @@ class Child:
             stderr=subprocess.STDOUT,
             encoding="utf-8",
             errors="replace",
-            preexec_fn=_die_with_parent,
+            preexec_fn=die_with_parent,
             env=os.environ | {"LC_ALL": "C.UTF-8", "PYTHONPATH": os.pathsep.join(sys.path)},
         )
         assert self._process.stdout is not None

@@ -299,3 +299,19 @@ class TestProducersAfterRecovery:
         again, replays = self.recovered(found, recovery_point=log.log_end_offset)
         assert replays == 1
         assert producers_of(again) == producers_of(log)
+
+
+@pytest.mark.parametrize("resent", range(1, 6))
+def test_57_all_five_batches_under_way_are_known_after_a_crash_though_a_segment_ended_among_them(resent: int) -> None:
+    """A snapshot has the last batch of each producer alone. A killed broker would call those before it out of order,
+    which an idempotent producer takes for a lost record."""
+    disk = disk_with_folder()
+    log = open_sample(disk)
+    for sequence in range(6):
+        append(log, Step(idempotent(10, sequence, NOW_MS), 0))
+        if sequence == 3:
+            log.roll(NOW_MS)
+            log.flush(NOW_MS)
+    again = open_sample(disk.kill(), recovery_point=log.segments.active.base_offset)
+    assert len(again.segments) == len(log.segments) > 1
+    assert append(again, Step(idempotent(10, resent, NOW_MS), 0)).is_duplicate

@@ -64,8 +64,7 @@ MARGIN_MS = 2_000  # until a session that is over is seen to be over
 
 class Membership:
     def __init__(self, broker: Broker) -> None:
-        self._broker = broker
-        self._host = broker.host
+        self._broker, self._host = broker, broker.host
         session, host, broker_id = broker.session, broker.host, broker.settings.broker_id
         self.live_brokers = LiveBrokers(session, host)
         self.registration = Registration(session, host)

@@ -37,7 +37,7 @@ logger = logging.getLogger(__name__)
 
 PRODUCER_POSITION = 43
 PRODUCER = Struct(">qhi")  # id, epoch, base sequence in the head of a batch
-FIRST_PAUSE_MS = 1
+TURNS_FIRST = 3  # in which a marker of our own coordinator is written; only then is time waited for
 ABORTABLE_ERROR_FROM = 11
 EPOCH_BUMPS_FROM = 12
 
@@ -117,10 +117,10 @@ class TransactionalRequest:
             return False
         for entry in self._entries:
             entry.batch = memoryview(bytearray(entry.batch))  # the bytes it lies in are used for others meanwhile
-        self._knock(handler, produced, self._transactions.patience_ms, FIRST_PAUSE_MS)
+        self._knock(handler, produced, self._transactions.patience_ms)
         return True
 
-    def _knock(self, handler: ProduceHandler, produced: Produced, patience_ms: int, pause_ms: int) -> None:
+    def _knock(self, handler: ProduceHandler, produced: Produced, patience_ms: int, attempt: int = 0) -> None:
         """Where the marker of the last transaction is on its way, it is waited for a moment; then the client hears of
         it, and tries again itself."""
         is_early = False
@@ -135,7 +135,8 @@ class TransactionalRequest:
                 else:
                     entry.refuse(refused)
         if is_early:
-            again = partial(self._knock, handler, produced, patience_ms - pause_ms, 2 * pause_ms)
+            pause_ms = 0 if attempt < TURNS_FIRST else 2 ** (attempt - TURNS_FIRST)
+            again = partial(self._knock, handler, produced, patience_ms - pause_ms, attempt + 1)
             self._transactions.host.call_later(pause_ms, again)
         else:
             self._ask_coordinator(handler, produced)

@@ -184,6 +184,11 @@ cli = LazyGroup(
         "pipeline": LazyCommand(THIS, "pipeline", "From topics through Spark to topics and tables."),
         "dlq": LazyCommand(THIS, "dlq", "Dead letters: records that a pipeline could not use."),
         "bench": LazyCommand(THIS, "bench", "How fast it is, told as Kafka's own tools do."),
+        "simulate": LazyCommand(
+            "strandline.cli.simulate",
+            "simulate",
+            "Run a whole cluster in one thread, with faults; check every step.",
+        ),
         "log": LazyCommand(THIS, "log", "Look at logs: Strandline's or Apache Kafka's."),
         "check-history": LazyCommand(
             "strandline.cli.check_history",

@@ -20,6 +20,7 @@ from dataclasses import field
 from functools import partial
 
 from strandline.log import checkpoints, names, replay
+from strandline.log.earlier_batches import remember_earlier_batches
 from strandline.log.filesystem import FileSystem, replace
 from strandline.log.leader_epochs import LeaderEpochs
 from strandline.log.leftovers import resolve_leftovers
@@ -176,6 +177,7 @@ class _Opening:
         start = unflushed[0].base_offset
         self.snapshots.remove_above(start)
         self._rebuild_producers(start)
+        remember_earlier_batches(self.segments, self.producers, start)
         expected, has_gaps = start, self.settings.compacts
         for index, segment in enumerate(unflushed):
             # A segment spans 31 bits of offsets: what begins further on was not behind records that are lost.

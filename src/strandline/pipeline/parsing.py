@@ -117,7 +117,8 @@ def _avro(frame: DataFrame, how: Parse) -> Parsed:
     columns = parse_ddl(how.schema)
     reader = avro_reader(how.avro_schema, how.framing == "confluent")
     inner = ",".join(f"`{column.name}`:{column.type_name}" for column in columns)
-    read = frame.withColumn("_avro", F.udf(reader, f"struct<parsed:struct<{inner}>,fault:string>")(F.col("value")))
+    read_value = F.udf(reader, f"struct<parsed:struct<{inner}>,fault:string>", useArrow=True)
+    read = frame.withColumn("_avro", read_value(F.col("value")))
     read = read.withColumn("_parsed", F.col("_avro.parsed"))
     return read, _fields(columns), F.col("_avro.fault")
 

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 
+class OutOfSteps(Exception):
+    """A run that was told to end here."""
+
+
 class Violation(Exception):
     def __init__(self, invariant: str, sentence: str, step: int) -> None:
         super().__init__(f"{invariant}: {sentence}")

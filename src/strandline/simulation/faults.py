@@ -24,7 +24,7 @@ OPERATIONS = (
     "write",
 )
 RECORDS = ".log"
-RESHAPING = frozenset({"truncate", "rename", "remove", "write"})
+RESHAPING = frozenset({"shorten", "rename", "remove", "write"})
 TRACE_LINES_MAX = 1000
 
 
@@ -90,11 +90,14 @@ class FaultInjector:
         """Before an operation that changes something; `line` goes into the trace."""
         self.require_power()
         self.operations += 1
-        if operation in RESHAPING and RECORDS in path:
-            self.reshapes += 1
+        self.note_reshaping(operation, path)
         self.trace.append(line)
         if self.faults:
             self._fail_if_planned(operation, path)
+
+    def note_reshaping(self, operation: str, path: str) -> None:
+        if operation in RESHAPING and RECORDS in path:
+            self.reshapes += 1
 
     def _fail_if_planned(self, operation: str, path: str) -> None:
         for fault in self.faults:

@@ -70,6 +70,7 @@ class Machine:
         self.is_serving = False
         self.lives = 0
         self.failure: BaseException | None = None  # that nobody foresaw
+        self.dies_of_power_loss = False
         self.slow_disk_us = 0
         self.slow_sending_us = 0
         self._store = store
@@ -94,6 +95,7 @@ class Machine:
         if self.broker is not None:
             return
         self.lives += 1
+        self.dies_of_power_loss = False
         self.network.powered[self.name] = True
         self.host = SimulatedHost(
             self.world,
@@ -142,11 +144,14 @@ class Machine:
             return
         self.world.tell(f"{self.name} is stopped")
         self.is_serving = False
+        begin(self._close(broker, surroundings))
+
+    async def _close(self, broker: Broker, surroundings: Surroundings) -> None:
+        await broker.membership.hand_over()
+        if self.broker is not broker:
+            return  # it was killed meanwhile
         broker.groups.close()
         surroundings.listening.close()
-        begin(self._close(broker))
-
-    async def _close(self, broker: Broker) -> None:
         await broker.close()
         self.world.tell(f"{self.name} has stopped")
         self._end(says_so=True)
@@ -155,21 +160,28 @@ class Machine:
         if self.broker is not None:
             self.world.tell(f"{self.name} is killed")
             self._end(says_so=True)
-            self.disk, dead = self.disk.kill(), self.disk
-            dead.let_go()
 
     def lose_power(self) -> None:
         if self.broker is not None:
             self.world.tell(f"{self.name} loses power")
             self.network.powered[self.name] = False
             self._end(says_so=False)
-            self.disk, dead = self.disk.crash(self._chance), self.disk
-            dead.let_go()
 
     def die_after(self, operations: int) -> None:
         """In the middle of what it does to its files: `PowerLost` comes out of the event."""
         if self.broker is not None:
             self.disk.stop_after(operations)
+
+    def lose_power_after(self, operations: int) -> None:
+        self.die_after(operations)
+        self.dies_of_power_loss = True
+
+    def die(self) -> None:
+        """`PowerLost` has come."""
+        if self.dies_of_power_loss:
+            self.lose_power()
+        else:
+            self.kill()
 
     def _end(self, *, says_so: bool) -> None:
         assert self.host is not None
@@ -177,6 +189,8 @@ class Machine:
         self.broker, self.is_serving = None, False
         self.network.listeners.pop(self.name, None)
         self.network.process_died(self.host, says_so=says_so)
+        self.disk, dead = self.disk.kill() if says_so else self.disk.crash(self._chance), self.disk
+        dead.let_go()
         self._store.look_at_connections()
 
     # Standing still.

@@ -28,6 +28,7 @@ class Nemesis:
         self._chance = simulation.world.chance("nemesis")
         self._machines = simulation.machines
         self._is_at_work = True
+        self._without_power: Machine | None = None  # what it had in its page cache is gone
         self.injected: Counter[str] = Counter()
         self._faults: dict[str, Fault] = {name: getattr(self, f"_{name}") for name in names}
 
@@ -40,6 +41,8 @@ class Nemesis:
         self._network.mend()
         for machine in self._machines:
             machine.slow_disk_us = machine.slow_sending_us = 0
+            machine.disk.space_bytes_max = None
+            machine.disk.faults.clear()
             machine.resume()
             machine.start()
 
@@ -48,6 +51,9 @@ class Nemesis:
 
     def _strike(self) -> None:
         if not self._is_at_work:
+            return
+        if self._without_power is not None and not self._is_past(self._without_power):
+            self._later(self._strike, 0.2, 2)
             return
         name = self._chance.choice(list(self._faults))
         self.injected[name] += 1
@@ -95,6 +101,58 @@ class Nemesis:
         machine = self._leader()
         machine.pause()
         self._later(machine.resume, 0.1, 25)
+
+    # Power and disks.
+
+    def _lose_power(self) -> None:
+        """Only where two others have everything, and nothing else happens until it is known who has what: a record that
+        is on one disk alone, and there not synced, nobody can keep (KIP-966)."""
+        machine = self._leader()
+        if not self._may_lose_power(machine):
+            return
+        if self._chance.random() < 0.5:
+            machine.lose_power()
+        else:
+            machine.lose_power_after(self._chance.randint(0, 60))
+        self._without_power = machine
+        self._later(machine.start, 0.1, 15)
+        self._later(machine.start, 15, 20)
+
+    def _may_lose_power(self, machine: Machine) -> bool:
+        if not all(each.is_serving and each.host is not None and not each.host.is_paused for each in self._machines):
+            return False
+        for truth in self._simulation.observer.partitions.values():
+            safe = [
+                member
+                for member in (truth.stored.isr if truth.stored is not None else ())
+                if member != machine.broker_id and not truth.replica(member).has_lost_power
+            ]
+            if len(safe) < 2:
+                return False
+        return self._network.is_whole
+
+    def _is_past(self, machine: Machine) -> bool:
+        if not machine.is_serving:
+            return False
+        replicas = [truth.replica(machine.broker_id) for truth in self._simulation.observer.partitions.values()]
+        return not any(replica.has_lost_power for replica in replicas)
+
+    def _failing_disk(self) -> None:
+        """Once; the broker has to give up its directory, and with it itself."""
+        machine = self._leader()
+        operation = self._chance.choice(("append", "sync", "sync", "truncate", "rename", "read", "open"))
+        machine.disk.fail_next(operation, after=self._chance.randint(0, 30))
+        self._later(machine.start, 5, 20)
+
+    def _full_disk(self) -> None:
+        machine = self._leader()
+        machine.disk.space_bytes_max = machine.disk.used_bytes + self._chance.randint(0, 2_000)
+
+        def make_room() -> None:
+            machine.disk.space_bytes_max = None
+            machine.start()
+
+        self._later(make_room, 2, 20)
 
     # The network.
 
@@ -184,4 +242,7 @@ FAULTS = (
     "expire_session",
     "slow_disk",
     "slow_sending",
+    "lose_power",
+    "failing_disk",
+    "full_disk",
 )

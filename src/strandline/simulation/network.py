@@ -147,6 +147,10 @@ class Network:
     def is_cut(self, source: str, target: str) -> bool:
         return (source, target) in self._cut
 
+    @property
+    def is_whole(self) -> bool:
+        return not self._cut
+
     def is_on(self, machine: str) -> bool:
         return self.powered.get(machine, True)
 

@@ -7,6 +7,7 @@ for ever. The observer keeps its own list of that, and how far each replica agre
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterator
 from struct import Struct
 from typing import NamedTuple
@@ -31,19 +32,25 @@ class Batch(NamedTuple):
         return f"{self.base_offset}-{self.last_offset} of epoch {self.leader_epoch}, crc {self.crc:08x}"
 
 
+def batches_in(data: bytes) -> Iterator[Batch]:
+    """Those that are whole."""
+    position = 0
+    while position + PLACE.size <= len(data):
+        base, length, epoch, _, crc, _, delta = PLACE.unpack_from(data, position)
+        position += 12 + length
+        if position > len(data):
+            return
+        yield Batch(base, base + delta, epoch, crc)
+
+
 def batches_from(log: Log, offset: int) -> Iterator[Batch]:
     while offset < log.log_end_offset:
         data = log.read(offset, READ_BYTES).read()
         if not data:
             return
-        position = 0
-        while position + PLACE.size <= len(data):
-            base, length, epoch, _, crc, _, delta = PLACE.unpack_from(data, position)
-            position += 12 + length
-            if position > len(data):
-                break
-            offset = base + delta + 1
-            yield Batch(base, base + delta, epoch, crc)
+        for batch in batches_in(data):
+            offset = batch.last_offset + 1
+            yield batch
 
 
 class Replica:
@@ -93,6 +100,11 @@ class PartitionTruth:
     @property
     def committed_end(self) -> int:
         return self.committed[-1].last_offset + 1 if self.committed else 0
+
+    def committed_at(self, base_offset: int) -> Batch | None:
+        place = bisect_left(self.committed, base_offset, key=lambda batch: batch.base_offset)
+        found = self.committed[place] if place < len(self.committed) else None
+        return found if found is not None and found.base_offset == base_offset else None
 
     def replica(self, broker_id: int) -> Replica:
         if broker_id not in self.replicas:
@@ -160,9 +172,8 @@ def observe_role(replica: Replica, partition: Partition | None) -> None:
     leader = None if partition is None else partition.leader
     replica.leads_in = None if leader is None else leader.leader_epoch
     replica.isr = () if leader is None else leader.maximal_isr
-    if partition is not None:
-        replica.leader_epoch = partition.leader_epoch
-        replica.high_watermark = partition.high_watermark
+    replica.leader_epoch = -1 if partition is None else partition.leader_epoch
+    replica.high_watermark = 0 if partition is None else partition.high_watermark
 
 
 def logs_of(broker: Broker) -> Iterator[tuple[TopicPartition, bytes, Log]]:

@@ -76,6 +76,8 @@ class SimulatedFile:
         self._require(not self._closed, errno.EBADF)
         self._require(self._writable and size >= 0, errno.EINVAL)
         self._disk.change("truncate", self.path, f"truncate {self.path} to {size}")
+        if size < len(self._node.content):
+            self._disk.note_reshaping("shorten", self.path)
         self._node.resize(size)
         self._node.modified_ms = self._disk.now_ms
         self._disk.charge(self._node, min(0, size - self._node.charged_bytes))

@@ -8,19 +8,20 @@ heal       everything is mended; what was promised must be there, and all must g
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import NoReturn
 
 from strandline.model.partitions import TopicPartition
 from strandline.simulation.administrator import Administrator
+from strandline.simulation.consumers import Consumer
 from strandline.simulation.disk import PowerLost
-from strandline.simulation.failure import Violation
+from strandline.simulation.failure import OutOfSteps, Violation
 from strandline.simulation.history import AcknowledgedStays, History, OnceAndInOrder, ReadsAreTrue
 from strandline.simulation.invariants import ALL_INVARIANTS, Invariant
 from strandline.simulation.machine import Machine
 from strandline.simulation.nemesis import FAULTS, Nemesis
 from strandline.simulation.network import Network
 from strandline.simulation.observer import Observer
+from strandline.simulation.options import Options
 from strandline.simulation.producers import Producer
 from strandline.simulation.simulated_host import SimulatedHost
 from strandline.simulation.simulated_store import SimulatedStore
@@ -32,16 +33,7 @@ START_S = 60
 HEAL_S = 120
 SESSION_TIMEOUT_MS = 6_000
 STEPS_PER_MOMENT_MAX = 20_000
-PACES_MS = ((1, 300), (20, 1_500), (200, 6_000))
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Options:
-    seed: int
-    brokers: int = 3
-    faults: tuple[str, ...] = FAULTS
-    seconds: int = 120  # of faults, in simulated time
-    steps_max: int | None = None  # stop there, for the shortest run that fails
+PACES_MS = ((5, 500), (50, 3_000), (500, 15_000))
 
 
 class Simulation:
@@ -60,8 +52,9 @@ class Simulation:
         self.names = tuple(machine.name for machine in self.machines)
         self.observer = Observer(self.store)
         self.history = History()
-        self.nemesis = Nemesis(self, options.faults)
+        self.nemesis = Nemesis(self, FAULTS if options.faults is None else options.faults)
         self.producers: list[Producer] = []
+        self.consumers: list[Consumer] = []
         self.unforeseen = Unforeseen(self.world)
         self.invariants: list[Invariant] = [
             *(invariant() for invariant in ALL_INVARIANTS),
@@ -112,6 +105,11 @@ class Simulation:
             acks = self.chance.choice((0, 1))
             self._produce(f"careful-{index}", partition, -1, pace_ms)
             self._produce(f"careless-{index}", partition, acks, pace_ms)
+            consumer = Consumer(
+                self.world, self.network, f"reader-{index}", self.names, partition, self.history, pause_ms=pace_ms
+            )
+            self.consumers.append(consumer)
+            consumer.start()
         self.nemesis.start()
 
     def _produce(self, name: str, partition: TopicPartition, acks: int, pace_ms: tuple[int, int]) -> None:
@@ -137,6 +135,11 @@ class Simulation:
             lambda: all(producer.is_done for producer in self.producers), HEAL_S, "producers do not come to their end"
         )
         self._run_until(self._is_whole, HEAL_S, "replicas do not come together again")
+        self._run_until(self._is_read, HEAL_S, "consumers do not come to the end")
+
+    def _is_read(self) -> bool:
+        ends = {truth.name: truth.committed_end for truth in self.observer.partitions.values()}
+        return all(consumer.position >= ends[consumer.partition] for consumer in self.consumers)
 
     def _is_whole(self) -> bool:
         for truth in self.observer.partitions.values():
@@ -196,7 +199,7 @@ class Simulation:
         try:
             callback()
         except PowerLost:
-            machine.kill()
+            machine.die()
 
     def _check(self, machine: Machine | None) -> None:
         if self.unforeseen.failures:
@@ -209,6 +212,8 @@ class Simulation:
                 self._up.add(each.broker_id)
         if machine is not None:
             self.observer.look(machine)
+        if self.history.complaints:
+            self._fail("ReadsAreTrue", self.history.complaints[0])
         if not self.observer.changed:
             return
         for truth in self.observer.take_changed():
@@ -217,13 +222,11 @@ class Simulation:
                     truth.commit(replica)
             for replica in truth.replicas.values():
                 truth.agree(replica)
+                if replica.is_up and truth.lacks(replica) is None:
+                    replica.has_lost_power = False
             for invariant in self.invariants:
                 for sentence in invariant.check(truth):
                     self._fail(invariant.name, f"{truth.name}: {sentence}")
 
     def _fail(self, invariant: str, sentence: str) -> NoReturn:
         raise Violation(invariant, sentence, self.world.steps)
-
-
-class OutOfSteps(Exception):
-    """A run that was told to end here."""

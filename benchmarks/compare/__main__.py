@@ -1,0 +1,75 @@
+"""`python -m benchmarks.compare`: run the loads, or some; print the table, write docs/performance.md."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+
+from tests.interop.kafka import Kafka, RefereeMissing, fetch
+
+from benchmarks.compare.bench import Scale
+from benchmarks.compare.catalogue import all_loads, chosen
+from benchmarks.compare.load_kind import Stage
+from benchmarks.compare.page import write_page
+from benchmarks.compare.results import Store
+from benchmarks.compare.runner import Runner
+from benchmarks.compare.side import CompareFailed
+from benchmarks.compare.summary import print_summary
+from benchmarks.scratch import CHECKOUT, scratch_folder
+
+SERIES = {Stage.UNSTARTED: "4.3", Stage.ALONE: "4.3", Stage.IN_THREES: "3.9"}
+FULL_ROUNDS, QUICK_ROUNDS = 7, 3
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    options = _parse(arguments)
+    folder = f"{CHECKOUT}/data/compare-{'quick' if options.quick else 'full'}"
+    store = Store(folder)
+    known = all_loads()
+    names = options.only or chosen(is_quick=options.quick, has_whole_grid=options.whole_grid)
+    wanted = [name for name in names if not (options.resume and _is_measured(store, name))]
+    if not options.report:
+        scale = Scale(options.quick, options.rounds or (QUICK_ROUNDS if options.quick else FULL_ROUNDS))
+        try:
+            with scratch_folder() as scratch:
+                Runner(_fetch_kafkas(), scratch, scale, store).run([known[name] for name in wanted])
+        except RefereeMissing as problem:
+            print(f"Nothing can be compared. {problem}", file=sys.stderr)
+            return 1
+        except CompareFailed as problem:  # of all that was to come; what was measured is told
+            print(f"The run ended early. {problem}", file=sys.stderr)
+            names = list(known)
+    results = store.all(known)
+    print_summary(results)
+    write_page(results, folder if options.quick else f"{CHECKOUT}/docs")
+    return 0 if all(_is_measured(store, name) for name in names) else 1
+
+
+def _is_measured(store: Store, name: str) -> bool:
+    found = store.find(name)
+    return found is not None and not found.failure
+
+
+def _fetch_kafkas() -> dict[Stage, Kafka]:
+    fetched = {series: fetch(series) for series in sorted(set(SERIES.values()))}
+    return {stage: fetched[series] for stage, series in SERIES.items()}
+
+
+def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.compare", description="Strandline beside Apache Kafka on this machine."
+    )
+    parser.add_argument(
+        "--only", action="append", choices=all_loads(), metavar="ROW", help="this load; may be given again"
+    )
+    parser.add_argument("--quick", action="store_true", help="fewer loads and less of each: a few minutes")
+    parser.add_argument("--rounds", type=int, help=f"turns of each side ({FULL_ROUNDS}, or {QUICK_ROUNDS} when quick)")
+    parser.add_argument("--whole-grid", action="store_true", help="all 72 kinds of producing")
+    parser.add_argument("--resume", action="store_true", help="leave out what has been measured already")
+    parser.add_argument("--report", action="store_true", help="measure nothing; table and page from what is there")
+    return parser.parse_args(arguments)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

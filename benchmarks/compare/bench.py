@@ -1,0 +1,120 @@
+"""What a load is given: one side, its topics, the clients, and how much to do."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import count
+
+from confluent_kafka import KafkaException, TopicPartition
+from confluent_kafka.admin import AdminClient, NewTopic, OffsetSpec
+
+from benchmarks.compare.pool import Pool, Ran, Task
+from benchmarks.compare.side import CompareFailed, Side
+
+TIMEOUT_S = 120.0
+LOTS = 200  # topics or partitions in one request of ours
+POLL_S = 0.02
+_numbers = count(1)
+
+
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """A quick run shows that everything works and roughly where we stand; a full one is for the page."""
+
+    is_quick: bool
+    rounds: int
+
+    def some(self, full: int, quick: int) -> int:
+        return quick if self.is_quick else full
+
+
+class Bench:
+    def __init__(self, side: Side, pool: Pool, scale: Scale) -> None:
+        self.side = side
+        self.scale = scale
+        self.kept: dict[str, str] = {}  # topics that a load fills once, by its own name for them
+        self._pool = pool
+        self.admin = AdminClient({"bootstrap.servers": side.bootstrap, "log_level": 0})
+
+    def run(self, *tasks: Task) -> Ran:
+        return self._pool.run(self.side, tasks)
+
+    def leader_port(self, topic: str) -> int:
+        """Of its first partition, for those who send requests as they are."""
+        known = self.admin.list_topics(topic, timeout=30)
+        return int(known.brokers[known.topics[topic].partitions[0].leader].port)
+
+    @contextmanager
+    def topic(self, partitions: int = 1, settings: Mapping[str, str] | None = None) -> Iterator[str]:
+        (name,) = self.create(1, partitions, settings)
+        try:
+            yield name
+        finally:
+            self.delete([name])
+
+    def keep(self, purpose: str, partitions: int = 1, settings: Mapping[str, str] | None = None) -> str:
+        """A topic that stays until the load is over."""
+        (self.kept[purpose],) = self.create(1, partitions, settings)
+        return self.kept[purpose]
+
+    def create(self, topics: int, partitions: int = 1, settings: Mapping[str, str] | None = None) -> list[str]:
+        """Returns when each has its leaders, as far as the broker that answers knows."""
+        replicas = min(3, len(self.side.pids))
+        names = [f"load-{next(_numbers)}" for _ in range(topics)]
+        for begin in range(0, topics, LOTS):
+            lot = [NewTopic(name, partitions, replicas, config=dict(settings or {})) for name in names[begin:][:LOTS]]
+            for future in self.admin.create_topics(lot, request_timeout=TIMEOUT_S, operation_timeout=60).values():
+                future.result(TIMEOUT_S)
+        self._wait_for_leaders(names[-1], partitions)
+        return names
+
+    def delete(self, names: Sequence[str]) -> None:
+        for begin in range(0, len(names), LOTS):
+            lot = list(names[begin : begin + LOTS])
+            for future in self.admin.delete_topics(lot, request_timeout=TIMEOUT_S, operation_timeout=60).values():
+                future.result(TIMEOUT_S)
+
+    def close(self) -> None:
+        self.delete(list(self.kept.values()))
+
+    def check_records(self, topic: str, partitions: int, expected: int) -> None:
+        """What was acknowledged is there: a broker that drops records would be the fastest."""
+        found = sum(self._end_offsets([TopicPartition(topic, number) for number in range(partitions)]))
+        if found != expected:
+            raise CompareFailed(f"{self.side.name} has {found:,} of {expected:,} records that it acknowledged.")
+
+    def wait_until_usable(self, topics: Sequence[str]) -> None:
+        """Until the first partition of each answers: Kafka's metadata has a topic before its log exists."""
+        deadline_s = time.monotonic() + TIMEOUT_S
+        while time.monotonic() < deadline_s:
+            try:
+                self._end_offsets([TopicPartition(topic, 0) for topic in topics])
+            except KafkaException:
+                time.sleep(POLL_S)
+            else:
+                return
+        raise CompareFailed(f"{self.side.name} did not make {len(topics)} topics usable.")
+
+    def _end_offsets(self, partitions: Sequence[TopicPartition]) -> list[int]:
+        latest = OffsetSpec.latest()  # type: ignore[no-untyped-call]
+        found = []
+        for begin in range(0, len(partitions), LOTS):
+            asked = dict.fromkeys(partitions[begin : begin + LOTS], latest)
+            futures = self.admin.list_offsets(asked, request_timeout=TIMEOUT_S)
+            found += [future.result(TIMEOUT_S).offset for future in futures.values()]
+        return found
+
+    def _wait_for_leaders(self, topic: str, partitions: int) -> None:
+        deadline_s = time.monotonic() + TIMEOUT_S
+        while time.monotonic() < deadline_s:
+            try:
+                found = self.admin.list_topics(topic, timeout=30).topics[topic]
+            except KafkaException:
+                continue
+            if len(found.partitions) == partitions and all(each.leader >= 0 for each in found.partitions.values()):
+                return
+            time.sleep(POLL_S)
+        raise CompareFailed(f"{self.side.name} did not give {topic} its leaders.")

@@ -1,0 +1,81 @@
+"""The charts of the page: cost, throughput, latency, and how cost grows. Without matplotlib the page has none."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+from benchmarks.compare.ratios import Line, lines_of
+from benchmarks.compare.results import Result
+
+OURS_COLOUR, THEIRS_COLOUR = "#1f6f8b", "#c9a227"
+BARS = {
+    "cost.png": ("Broker CPU for a gigabyte (s; shorter is better)", "cpu_s_per_gb"),
+    "requests.png": ("Broker CPU for 1,000 requests (ms; shorter is better)", "cpu_ms_per_1000_requests"),
+    "throughput.png": ("Throughput (MB/s; longer is better)", "mb_per_s"),
+    "latency.png": ("Latency, 99th percentile (ms; shorter is better)", "p99_ms"),
+}
+GROWTH = {
+    "growth-partitions.png": ("Broker CPU a record, by partitions (µs)", r"partitions-(\d+)"),
+    "growth-segments.png": ("Broker CPU a record, by segments read (µs)", r"segments-(\d+)"),
+}
+
+
+def draw_charts(results: Sequence[Result], folder: str) -> list[tuple[str, str]]:
+    """File names and titles of those that were drawn."""
+    try:
+        import matplotlib
+
+        matplotlib.use("Agg")
+        from matplotlib import pyplot
+    except ImportError:
+        print("matplotlib is not installed, so no chart is drawn: pip install 'strandline[compare]'", file=sys.stderr)
+        return []
+    lines = lines_of(results)
+    drawn = []
+    for name, (title, metric) in BARS.items():
+        if chosen := [line for line in lines if line.name == metric]:
+            _draw_bars(pyplot, chosen, title, f"{folder}/{name}")
+            drawn.append((name, title))
+    for name, (title, pattern) in GROWTH.items():
+        points = [
+            (int(match[1]), line)
+            for line in lines
+            if line.name == "cpu_us_per_record" and (match := re.fullmatch(pattern, line.load))
+        ]
+        if len(points) > 1:
+            _draw_growth(pyplot, sorted(points, key=lambda point: point[0]), title, f"{folder}/{name}")
+            drawn.append((name, title))
+    return drawn
+
+
+def _draw_bars(pyplot: Any, lines: Sequence[Line], title: str, path: str) -> None:
+    figure, axes = pyplot.subplots(figsize=(10, 1.2 + 0.34 * len(lines)))
+    places = range(len(lines))
+    axes.barh([at - 0.2 for at in places], [line.ours for line in lines], 0.38, color=OURS_COLOUR, label="Strandline")
+    axes.barh([at + 0.2 for at in places], [line.theirs for line in lines], 0.38, color=THEIRS_COLOUR, label="Kafka")
+    axes.set_yticks(list(places), [line.title for line in lines], fontsize=8)
+    axes.invert_yaxis()
+    axes.set_xscale("log")
+    _finish(pyplot, figure, axes, title, path)
+
+
+def _draw_growth(pyplot: Any, points: Sequence[tuple[int, Line]], title: str, path: str) -> None:
+    figure, axes = pyplot.subplots(figsize=(7, 3.5))
+    counts = [count for count, _ in points]
+    axes.plot(counts, [line.ours for _, line in points], "o-", color=OURS_COLOUR, label="Strandline")
+    axes.plot(counts, [line.theirs for _, line in points], "o-", color=THEIRS_COLOUR, label="Kafka")
+    axes.set_xscale("log")
+    axes.set_ylim(bottom=0)
+    _finish(pyplot, figure, axes, title, path)
+
+
+def _finish(pyplot: Any, figure: Any, axes: Any, title: str, path: str) -> None:
+    axes.set_title(title, fontsize=10, loc="left")
+    axes.grid(axis="both", alpha=0.25)
+    axes.legend(fontsize=8)
+    figure.tight_layout()
+    figure.savefig(path, dpi=80)
+    pyplot.close(figure)

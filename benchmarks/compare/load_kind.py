@@ -1,0 +1,30 @@
+"""What a load is: a name, the brokers it wants, and one turn of it on one side."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import Enum
+
+from benchmarks.compare.bench import Bench
+
+Measured = dict[str, float]  # a figure for each metric (`metrics.METRICS`)
+
+
+class Stage(Enum):
+    ALONE = "one broker"
+    IN_THREES = "three brokers and ZooKeeper"
+    UNSTARTED = "nothing runs yet"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Load:
+    name: str  # for --only
+    title: str
+    stage: Stage = field(default=Stage.ALONE)
+    rounds_max: int = field(default=100)  # for those whose turns take long
+
+    def prepare(self, bench: Bench) -> None:
+        """Once on each side, before the first turn."""
+
+    def turn(self, bench: Bench) -> Measured:
+        raise AssertionError(f"{self.name} has no turn on {bench.side.name}")

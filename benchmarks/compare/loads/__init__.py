@@ -1,0 +1,1 @@
+"""What is asked of each side, one class for each kind of work; `catalogue` lists them all."""

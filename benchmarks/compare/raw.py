@@ -1,0 +1,56 @@
+"""Requests made once and sent as they are: no client could ask for less, and both sides get the same bytes."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Generator
+from typing import Any
+
+from benchmarks import load
+from benchmarks.compare.percentiles import percentiles_ms
+
+
+def ask(task: dict[str, Any]) -> Generator[None, None, dict[str, Any]]:
+    """One request after another, each answered before the next is sent."""
+    request = _request(task)
+    took_s = []
+    with load.connect(task["port"]) as connected:
+        _check_accepted(load.ask(connected, request))
+        yield
+        for _ in range(task["requests"]):
+            begun_s = time.perf_counter()
+            load.ask(connected, request)
+            took_s.append(time.perf_counter() - begun_s)
+        yield
+    return {"requests": task["requests"], **percentiles_ms(took_s)}
+
+
+def flood(task: dict[str, Any]) -> Generator[None, None, dict[str, Any]]:
+    """Some connections, each with a few requests under way."""
+    request = _request(task)
+    with load.connect(task["port"]) as connected:
+        answer = load.ask(connected, request)
+    _check_accepted(answer)
+    yield
+    load.flood(
+        task["port"],
+        request,
+        len(answer) + 4,
+        connections=task["connections"],
+        window=task["window"],
+        requests=task["requests"],
+    )
+    yield
+    return {"requests": task["requests"]}
+
+
+def _request(task: dict[str, Any]) -> bytes:
+    batch = load.sized_batch(task["batch_bytes"]) if task.get("batch_bytes") else load.tiny_batch()
+    return load.produce_request(batch, topic=task["topic"], acks=task.get("acks", 1))
+
+
+def _check_accepted(answer: bytes) -> None:
+    """Of one topic with one partition, in version 9."""
+    at = answer.rindex(b"\x02\x00\x00\x00\x00") + 5  # one partition, of index 0
+    if answer[at : at + 2] != b"\x00\x00":
+        raise RuntimeError(f"a produce request was refused: {answer[at : at + 2].hex()}")

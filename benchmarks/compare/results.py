@@ -1,0 +1,49 @@
+"""What turns have measured, kept in one file for each load, so that a run can be gone on with and a row done again."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass, field
+
+from benchmarks.compare.load_kind import Measured
+
+
+@dataclass(slots=True)
+class Result:
+    name: str
+    title: str
+    stage: str
+    versions: dict[str, str]  # by side
+    turns: dict[str, list[Measured]]  # by side, round by round
+    load_average: float = 0.0
+    measured_at: str = field(default_factory=lambda: time.strftime("%Y-%m-%d %H:%M"))
+    failure: str = ""  # a sentence, where there are no figures
+
+
+class Store:
+    def __init__(self, folder: str) -> None:
+        self._folder = folder
+        os.makedirs(folder, exist_ok=True)
+
+    def save(self, result: Result) -> None:
+        path = self._path(result.name)
+        with open(f"{path}.new", "w", encoding="utf-8") as file:
+            json.dump(asdict(result), file, indent=1)
+        os.replace(f"{path}.new", path)
+
+    def find(self, name: str) -> Result | None:
+        """None where it was never measured, or only in vain."""
+        try:
+            with open(self._path(name), encoding="utf-8") as file:
+                return Result(**json.load(file))
+        except FileNotFoundError:
+            return None
+
+    def all(self, names: Iterable[str]) -> list[Result]:
+        return [found for name in names if (found := self.find(name)) is not None]
+
+    def _path(self, name: str) -> str:
+        return f"{self._folder}/{name}.json"

@@ -1,0 +1,44 @@
+"""The table at the terminal: every metric of every load, those we lose marked."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import groupby
+
+from benchmarks.compare.ratios import Line, lines_of, number
+from benchmarks.compare.results import Result
+
+HEAD = ("", "Strandline", "Kafka", "", "better by", "spread", "")
+LEFT_ALIGNED = {0, 3, 6}
+
+
+def print_summary(results: Sequence[Result]) -> None:
+    rows: list[tuple[str, ...]] = [HEAD]
+    lines = lines_of(results)
+    for title, group in groupby(lines, lambda line: line.title):
+        rows.append((title, *[""] * (len(HEAD) - 1)))
+        rows += map(_cells, group)
+    widths = [max(len(row[at]) for row in rows if at or row[1]) for at in range(len(HEAD))]
+    for row in rows:
+        print("  ".join(map(_aligned, row, widths, range(len(HEAD)))).rstrip())
+    for result in results:
+        if result.failure:
+            print(f"{result.title}: not measured. {result.failure}")
+    lost = [line for line in lines if line.is_lost]
+    print(f"{len(lines)} figures, {len(lost)} of them lost.")
+
+
+def _cells(line: Line) -> tuple[str, ...]:
+    return (
+        f"  {line.metric.title}",
+        number(line.ours),
+        number(line.theirs),
+        line.metric.unit,
+        f"×{number(line.better_by)}",
+        f"±{line.spread:.0%}",
+        "LOST" if line.is_lost else "",
+    )
+
+
+def _aligned(cell: str, width: int, column: int) -> str:
+    return cell.ljust(width) if column in LEFT_ALIGNED else cell.rjust(width)

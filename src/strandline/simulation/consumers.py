@@ -1,0 +1,87 @@
+"""A simulated consumer of one partition: reads from the beginning, batch after batch, from whoever leads.
+
+What it reads is compared with what is true at that moment: every batch is committed, follows the last one, and is the
+one that is there for ever.
+"""
+
+from __future__ import annotations
+
+from strandline.broker.peers import PeerFailed
+from strandline.model.failures import ErrorCode
+from strandline.model.partitions import TopicPartition
+from strandline.simulation.client import SimulatedClient
+from strandline.simulation.history import History
+from strandline.simulation.network import Network
+from strandline.simulation.observed import batches_in
+from strandline.simulation.world import World
+from strandline.wire.messages.fetch import FetchPartition, FetchRequest, FetchResponse, FetchTopic, PartitionData
+
+FETCH_VERSION = 12
+FETCH_BYTES = 4096
+
+
+class Consumer(SimulatedClient):
+    def __init__(
+        self,
+        world: World,
+        network: Network,
+        name: str,
+        brokers: tuple[str, ...],
+        partition: TopicPartition,
+        history: History,
+        *,
+        pause_ms: tuple[int, int],
+    ) -> None:
+        super().__init__(world, network, name, brokers)
+        self.partition = partition
+        self.position = 0
+        self.is_stopping = False
+        self._history = history
+        self._pause_ms = pause_ms
+        self._leader: str | None = None
+        self._leader_epoch = -1
+
+    def start(self) -> None:
+        self.begin(self._run())
+
+    async def _run(self) -> None:
+        while not self.is_stopping:
+            try:
+                await self._poll()
+            except PeerFailed:
+                self._leader = None
+            await self.pause(self.chance.randint(*self._pause_ms))
+
+    async def _poll(self) -> None:
+        if self._leader is None:
+            self._leader = await self.leader_of(self.partition.topic, self.partition.partition)
+        asked = FetchPartition(self.partition.partition, -1, self.position, -1, -1, FETCH_BYTES)
+        request = FetchRequest(
+            max_wait_ms=1_000,
+            min_bytes=1,
+            max_bytes=FETCH_BYTES,
+            session_id=0,
+            session_epoch=-1,
+            topics=[FetchTopic(topic=self.partition.topic, partitions=[asked])],
+        )
+        answer = await self.ask(self._leader, request, FetchResponse, FETCH_VERSION)
+        self._heard(answer.responses[0].partitions[0])
+
+    def _heard(self, data: PartitionData) -> None:
+        error_code = ErrorCode(data.error_code)
+        if error_code is ErrorCode.OFFSET_OUT_OF_RANGE:
+            self._history.complaints.append(
+                f"{self.name} read everything below {self.position} of {self.partition}, and is told by {self._leader}"
+                " that there is no such offset"
+            )
+        if error_code is not ErrorCode.NONE:
+            self._leader = None
+            return
+        records = data.records if isinstance(data.records, bytes | memoryview) else b""
+        for batch in batches_in(bytes(records)):
+            if batch.last_offset < self.position:
+                continue
+            if batch.base_offset > self.position:
+                self._history.complaints.append(f"{self.name} asked for {self.position} and got {batch}")
+            self.position = batch.last_offset + 1
+            self._history.was_read(self.name, self.partition, batch)

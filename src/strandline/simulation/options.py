@@ -1,0 +1,14 @@
+"""What a run is asked for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    seed: int
+    brokers: int = 3
+    seconds: int = 120  # of faults, in simulated time
+    faults: tuple[str, ...] | None = None  # by their names; None: all
+    steps_max: int | None = None  # stop there

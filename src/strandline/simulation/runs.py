@@ -1,0 +1,103 @@
+"""A run from its options to what is to be said of it, and the plainest way to a failure that was found."""
+
+from __future__ import annotations
+
+import gc
+import logging
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+
+from strandline.simulation.failure import OutOfSteps, Violation
+from strandline.simulation.options import Options
+from strandline.simulation.simulation import Simulation
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    options: Options
+    fingerprint: str
+    steps: int
+    simulated_ms: int
+    acknowledged: int
+    read: int
+    faults: Counter[str]
+    violation: Violation | None = None
+    transcript: tuple[str, ...] = field(default=(), repr=False)
+
+    @property
+    def command(self) -> str:
+        """What shows it again."""
+        options = self.options
+        faults = "" if options.faults is None else f" --faults {','.join(options.faults)}"
+        world = f"--seed {options.seed} --brokers {options.brokers} --seconds {options.seconds}"
+        return f"strandline simulate {world}{faults}"
+
+
+def run(options: Options, *, whole_transcript: bool = False) -> Outcome:
+    """Never raises for what it finds."""
+    with dying_quietly():
+        outcome = _run(options, whole_transcript=whole_transcript)
+        gc.collect()
+    return outcome
+
+
+@contextmanager
+def dying_quietly() -> Iterator[None]:
+    """Brokers that were killed leave procedures that never end; what these say when they go is not heard."""
+    hook, was_collecting, logger = sys.unraisablehook, gc.isenabled(), logging.getLogger("strandline")
+    gc.disable()  # a run is short, and what it leaves goes in one go
+    sys.unraisablehook = lambda _: None
+    logger.disabled, was_disabled = True, logger.disabled
+    try:
+        yield
+    finally:
+        sys.unraisablehook, logger.disabled = hook, was_disabled
+        if was_collecting:
+            gc.enable()
+
+
+def _run(options: Options, *, whole_transcript: bool) -> Outcome:
+    simulation = Simulation(options, transcript_lines_max=None if whole_transcript else 400)
+    violation = None
+    try:
+        simulation.run()
+    except Violation as found:
+        violation = found.with_traceback(None)
+    except OutOfSteps:
+        pass
+    return _outcome(simulation, violation)
+
+
+def _outcome(simulation: Simulation, violation: Violation | None) -> Outcome:
+    options, world = simulation.options, simulation.world
+    return Outcome(
+        options,
+        world.fingerprint,
+        world.steps,
+        world.now_us // 1000,
+        simulation.history.acknowledged_count,
+        simulation.history.read_count,
+        simulation.nemesis.injected,
+        violation,
+        tuple(world.transcript),
+    )
+
+
+def plainest(failed: Outcome, tell: Callable[[str], object] = lambda _: None) -> Outcome:
+    """The same failure with fewer kinds of faults, and after no more steps than it takes.
+
+    Each kind that is not needed goes; what remains is run up to the step that failed, where every step before it held.
+    """
+    assert failed.violation is not None
+    found, kinds = failed, list(failed.faults)
+    for kind in list(kinds):
+        fewer = tuple(each for each in kinds if each != kind)
+        outcome = run(replace(failed.options, faults=fewer)) if fewer else failed
+        if outcome.violation is not None and outcome.violation.invariant == failed.violation.invariant and fewer:
+            tell(f"fails without {kind} too, after {outcome.steps} steps")
+            found, kinds = outcome, list(fewer)
+    assert found.violation is not None
+    return run(replace(found.options, steps_max=found.violation.step), whole_transcript=True)
