@@ -209,36 +209,62 @@ STORE = ("sever_session", "expire_session", "cut_from_store", "slow_network")
 POWER = ("lose_power", "kill_amid_files")
 
 MUTATIONS = (
-    Mutation("truncate by high watermark, not by epoch", truncate_by_high_watermark, ELECTIONS),
+    Mutation("truncate by high watermark, not by epoch", truncate_by_high_watermark, ELECTIONS, "StrongIsr", 3),
     Mutation("leaders take requests of any epoch", replaced(Leader, "check_epoch", nothing), ZOMBIES),
-    Mutation("a follower joins the ISR at once", replaced(InSyncReplicas, "_has_reached_commits", always), ELECTIONS),
+    Mutation(
+        "a follower joins the ISR at once",
+        replaced(InSyncReplicas, "_has_reached_commits", always),
+        ELECTIONS,
+        "StrongIsr",
+        4,
+    ),
     Mutation("a follower joins below the epoch's start", join_without_epoch_start, ELECTIONS),
     Mutation("a proposed ISR does not count", forget_proposals, (*STORE, "kill", "pause")),
     Mutation("a diverging fetch counts and gets records", replaced(fetch, "_diverging", nothing), ELECTIONS),
-    Mutation("a follower believes any high watermark", follow_with_any_high_watermark, ELECTIONS),
+    Mutation(
+        "a follower believes any high watermark", follow_with_any_high_watermark, ELECTIONS, "HighWatermarkBounds", 2
+    ),
     Mutation("progress of an older epoch counts", count_old_epochs, ELECTIONS),
-    Mutation("acks=all is answered by the leader alone", replaced(produce, "ALL_IN_SYNC", 99), ELECTIONS),
+    Mutation(
+        "acks=all is answered by the leader alone",
+        replaced(produce, "ALL_IN_SYNC", 99),
+        ELECTIONS,
+        "AcknowledgedStays",
+        1,
+    ),
     Mutation("every controller is obeyed", accept_any_controller, (*ZOMBIES, "expire_session")),
     Mutation("the ISR is written whatever its version", write_isr_unconditionally, (*ZOMBIES, "slow_network")),
     Mutation("leaderships are written whatever their version", write_leaderships_unconditionally, STORE),
-    Mutation("a controller acts before it has read", step_before_in_charge, ("kill_all",)),
-    Mutation("consumers read beyond the high watermark", read_beyond_high_watermark, ELECTIONS),
-    Mutation("consumers are refused beyond the high watermark", refuse_beyond_high_watermark, ELECTIONS),
-    Mutation("anybody may be elected", elect_anybody, (*DEATHS, "cut_off")),
+    Mutation("a controller acts before it has read", step_before_in_charge, ("kill_all",), "StrongIsr", 2),
+    Mutation("consumers read beyond the high watermark", read_beyond_high_watermark, ELECTIONS, "ReadsAreTrue", 1),
+    Mutation(
+        "consumers are refused beyond the high watermark", refuse_beyond_high_watermark, ELECTIONS, "ReadsAreTrue", 2
+    ),
+    Mutation("anybody may be elected", elect_anybody, (*DEATHS, "cut_off"), "StrongIsr", 3),
     Mutation("an unknown outcome is a refusal", unknown_is_refused, (*STORE, "kill", "pause")),
-    Mutation("every stop was clean", always_clean, POWER),
-    Mutation("a restarted leader leads on", trust_the_restarted, DEATHS),
+    Mutation("every stop was clean", always_clean, POWER, "StrongIsr", 4),
+    Mutation("a restarted leader leads on", trust_the_restarted, DEATHS, "HighWatermarkBounds", 1),
     Mutation("late answers are taken", replaced(Fetch, "asks_the_same_as", always), (*ZOMBIES, "slow_sending")),
-    Mutation("repeated batches are not known", replaced(ProducerState, "find_duplicate", nothing), ELECTIONS),
+    Mutation(
+        "repeated batches are not known", replaced(ProducerState, "find_duplicate", nothing), ELECTIONS, "Progress", 2
+    ),
     Mutation("sequences are not checked", replaced(producer_state, "refuse_unless_next", nothing), ELECTIONS),
     Mutation("epochs survive their records", keep_epochs, ELECTIONS),
-    Mutation("a leader's epoch has no beginning", assign_no_epoch, ELECTIONS),
+    Mutation("a leader's epoch has no beginning", assign_no_epoch, ELECTIONS, "StrongIsr", 1),
     Mutation("recovery looks at nothing", replaced(_Opening, "recover", nothing), POWER),
-    Mutation("an expired session is not replaced", replaced(SessionKeeper, "_begin_anew", nothing), STORE),
-    Mutation("lost watches are not set again", replaced(ControllerLoop, "connected_again", nothing), (*STORE, "kill")),
-    Mutation("a fetcher that failed does not ask again", ask_once, (*ZOMBIES, *DEATHS)),
+    Mutation(
+        "an expired session is not replaced", replaced(SessionKeeper, "_begin_anew", nothing), STORE, "Progress", 1
+    ),
+    Mutation(
+        "lost watches are not set again",
+        replaced(ControllerLoop, "connected_again", nothing),
+        (*STORE, "kill"),
+        "Progress",
+        1,
+    ),
+    Mutation("a fetcher that failed does not ask again", ask_once, (*ZOMBIES, *DEATHS), "Progress", 1),
     Mutation("nobody leaves the ISR by lagging", replaced(InSyncReplicas, "_shrink_isr", nothing), ZOMBIES),
-    Mutation("nobody joins the ISR again", replaced(InSyncReplicas, "_expand_isr", nothing), ELECTIONS),
+    Mutation("nobody joins the ISR again", replaced(InSyncReplicas, "_expand_isr", nothing), ELECTIONS, "Progress", 1),
     Mutation("the dead stay in the ISR", keep_the_dead_in_the_isr, (*POWER, *DEATHS)),
     Mutation("who has lost records stays in the ISR", trust_the_lost, POWER),
 )

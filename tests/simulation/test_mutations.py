@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import pytest
-from tests.simulation.hunt import violation_with
+from tests.simulation.hunt import SECONDS, violation_with
 from tests.simulation.mutations import MUTATIONS, Mutation
+
+from strandline.simulation.options import Options
+from strandline.simulation.runs import run
 
 FOUND = [mutation for mutation in MUTATIONS if mutation.seed]
 
@@ -14,3 +17,12 @@ def test_a_missing_safeguard_is_noticed(mutation: Mutation) -> None:
     violation = violation_with(mutation, mutation.seed)
     assert violation is not None, f"nobody noticed with seed {mutation.seed}"
     assert violation.invariant == mutation.invariant
+
+
+@pytest.mark.parametrize(
+    ("seed", "faults"), sorted({(mutation.seed, mutation.faults) for mutation in FOUND}), ids=lambda each: str(each)
+)
+def test_with_all_safeguards_nothing_is_wrong(seed: int, faults: tuple[str, ...]) -> None:
+    """In the same world."""
+    outcome = run(Options(seed=seed, seconds=SECONDS, faults=faults))
+    assert outcome.violation is None, f"{outcome.command}: {outcome.violation}"
