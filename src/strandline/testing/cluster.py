@@ -90,8 +90,16 @@ class Cluster:
         unless `default.replication.factor` says otherwise."""
         from strandline.testing.topics import create_topic
 
-        controller = self.wait_for(self.controller, "a controller")
-        create_topic((HOST, self._port(controller)), name, partitions, text_properties(settings or {}))
+        deadline = time.monotonic() + WAIT_S
+        while True:
+            controller = self.wait_for(self.controller, "a controller")
+            try:
+                create_topic((HOST, self._port(controller)), name, partitions, text_properties(settings or {}))
+                break
+            except BrokerFailed as failure:
+                if "NOT_CONTROLLER" not in str(failure) or time.monotonic() > deadline:
+                    raise
+                time.sleep(POLL_S)  # it has the office, and still reads what there is
         self.wait_in_sync(name)
         return name
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Protocol
 
-START_TIMEOUT_S = 30.0  # a start takes a tenth of a second; a recovery of much data, or a busy machine, takes longer
-STOP_TIMEOUT_S = 30.0
+START_TIMEOUT_S = 60.0  # a start takes a tenth of a second; a recovery of much data, or a busy machine, takes longer
+STOP_TIMEOUT_S = 60.0
 HOST = "127.0.0.1"  # not localhost, for which clients try IPv6 first
 
 
