@@ -14,7 +14,7 @@ KCAT   := $(shell command -v kcat)
 
 COMPARE_READY := $(VENV)/.compare-ready
 
-.PHONY: run cluster test check bench bench-spark compare fuzz chaos kills copy interop rewrite format clean
+.PHONY: run cluster test check bench bench-spark compare fuzz simulate chaos kills copy interop rewrite format clean
 
 run: $(READY)                    ## a broker on port 9092 with its data in ./data
 	@exec $(BIN)/strandline serve
@@ -47,6 +47,9 @@ fuzz: $(READY)                   ## 200,000 mutated frames against a broker; FUZ
 
 # Clusters in network namespaces need root, `ip` and `unshare`; without them it says so and fails.
 MINUTES ?= 5
+simulate: $(READY)               ## 100 fresh seeds in the simulator; SEEDS=2000 for more
+	@$(BIN)/strandline simulate --seed $$(date +%s) --seeds $(or $(SEEDS),100)
+
 chaos: $(CLUSTER_READY)          ## faults on real processes for so many MINUTES; CHAOS="--faults ring,storm --seed 7" for some of them
 	@$(BIN)/python -m tests.chaos --network --faults all --minutes $(MINUTES) $(CHAOS)
 

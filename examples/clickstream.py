@@ -13,7 +13,7 @@ from demo import demo
 
 def main(directory: Path | None = None, session: Any = None) -> list[tuple[str, int]]:
     with demo("clickstream.yaml", directory, session) as stage:
-        stage.topics("clicks", "sessions")
+        stage.topics("clicks", "sessions", "clicks.dead")
         stage.send(
             "clicks", [click("ann", "10:00"), click("ann", "10:04"), click("bob", "10:05"), click("ann", "11:00")]
         )
@@ -22,8 +22,8 @@ def main(directory: Path | None = None, session: Any = None) -> list[tuple[str, 
         stage.run()
         table = stage.session.read.parquet(str(stage.directory / "sessions"))
         table.orderBy("began", "user").show(truncate=False)
-        for value in stage.values("sessions"):
-            print(value)
+        for topic in ("sessions", "clicks.dead"):
+            print(topic, *stage.values(topic), sep="\n  ")
         return sorted((row.user, row.clicks) for row in table.collect())
 
 

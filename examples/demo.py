@@ -59,9 +59,8 @@ class Demo:
         print(f"{self.pipeline.name}: {run.steps.tally.dead_letters} dead letters")
 
     def values(self, topic: str) -> list[Any]:
-        rows = self.session.read.format("strandline").options(
-            **{"kafka.bootstrap.servers": self.broker.bootstrap, "subscribe": topic}
-        )
+        given = {"kafka.bootstrap.servers": self.broker.bootstrap, "kafka.isolation.level": "read_committed"}
+        rows = self.session.read.format("strandline").options(**given, subscribe=topic)
         return sorted(row.value.decode() for row in rows.load().collect())
 
 

@@ -42,7 +42,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             names = list(known)
     results = store.all(known)
     print_summary(results)
-    write_page(results, folder if options.quick else f"{CHECKOUT}/docs")
+    write_page(results, folder if options.quick and not options.page else f"{CHECKOUT}/docs")
     return 0 if all(_is_measured(store, name) for name in names) else 1
 
 
@@ -67,6 +67,7 @@ def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--rounds", type=int, help=f"turns of each side ({FULL_ROUNDS}, or {QUICK_ROUNDS} when quick)")
     parser.add_argument("--whole-grid", action="store_true", help="all 72 kinds of producing")
     parser.add_argument("--resume", action="store_true", help="leave out what has been measured already")
+    parser.add_argument("--page", action="store_true", help="a quick run writes docs/performance.md too")
     parser.add_argument("--report", action="store_true", help="measure nothing; table and page from what is there")
     return parser.parse_args(arguments)
 

@@ -61,14 +61,14 @@ class Bench:
         return self.kept[purpose]
 
     def create(self, topics: int, partitions: int = 1, settings: Mapping[str, str] | None = None) -> list[str]:
-        """Returns when each has its leaders, as far as the broker that answers knows."""
+        """Returns when each can be used."""
         replicas = min(3, len(self.side.pids))
         names = [f"load-{next(_numbers)}" for _ in range(topics)]
         for begin in range(0, topics, LOTS):
             lot = [NewTopic(name, partitions, replicas, config=dict(settings or {})) for name in names[begin:][:LOTS]]
             for future in self.admin.create_topics(lot, request_timeout=TIMEOUT_S, operation_timeout=60).values():
                 future.result(TIMEOUT_S)
-        self._wait_for_leaders(names[-1], partitions)
+        self._wait_until_usable([TopicPartition(name, number) for name in names for number in range(partitions)])
         return names
 
     def delete(self, names: Sequence[str]) -> None:
@@ -86,17 +86,17 @@ class Bench:
         if found != expected:
             raise CompareFailed(f"{self.side.name} has {found:,} of {expected:,} records that it acknowledged.")
 
-    def wait_until_usable(self, topics: Sequence[str]) -> None:
-        """Until the first partition of each answers: Kafka's metadata has a topic before its log exists."""
+    def _wait_until_usable(self, partitions: Sequence[TopicPartition]) -> None:
+        """Until their leaders answer: Kafka's metadata has a topic before its logs exist."""
         deadline_s = time.monotonic() + TIMEOUT_S
         while time.monotonic() < deadline_s:
             try:
-                self._end_offsets([TopicPartition(topic, 0) for topic in topics])
+                self._end_offsets(partitions)
             except KafkaException:
                 time.sleep(POLL_S)
             else:
                 return
-        raise CompareFailed(f"{self.side.name} did not make {len(topics)} topics usable.")
+        raise CompareFailed(f"{self.side.name} did not make {len(partitions)} partitions usable.")
 
     def _end_offsets(self, partitions: Sequence[TopicPartition]) -> list[int]:
         latest = OffsetSpec.latest()  # type: ignore[no-untyped-call]
@@ -106,15 +106,3 @@ class Bench:
             futures = self.admin.list_offsets(asked, request_timeout=TIMEOUT_S)
             found += [future.result(TIMEOUT_S).offset for future in futures.values()]
         return found
-
-    def _wait_for_leaders(self, topic: str, partitions: int) -> None:
-        deadline_s = time.monotonic() + TIMEOUT_S
-        while time.monotonic() < deadline_s:
-            try:
-                found = self.admin.list_topics(topic, timeout=30).topics[topic]
-            except KafkaException:
-                continue
-            if len(found.partitions) == partitions and all(each.leader >= 0 for each in found.partitions.values()):
-                return
-            time.sleep(POLL_S)
-        raise CompareFailed(f"{self.side.name} did not give {topic} its leaders.")

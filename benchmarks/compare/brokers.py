@@ -44,6 +44,8 @@ SHARE_GROUPS_ALONE = {
     "share.coordinator.state.topic.min.isr": "1",
 }
 REPLICAS = 3
+# Kafka's own session timeout: a machine that is busy with clients must not look like one that has died.
+IN_THREES = replicated(REPLICAS) | BOTH | {"zookeeper.session.timeout.ms": "18000"}
 
 Starter = Callable[[], AbstractContextManager[Started]]
 
@@ -101,7 +103,7 @@ def in_threes(kafka: Kafka, folder: str) -> Iterator[list[Side]]:
 
 @contextmanager
 def _strandline_cluster(folder: str) -> Iterator[Side]:
-    with ProcessCluster.create(folder, brokers=REPLICAS, settings=BOTH) as cluster:
+    with ProcessCluster.create(folder, brokers=REPLICAS, settings=IN_THREES) as cluster:
         pids = [broker.process.pid for broker in cluster.brokers.values()]
         yield Side(
             OURS,
@@ -139,7 +141,7 @@ def _kafka_member(kafka: Kafka, folder: str, broker_id: int, address: str) -> Ab
         "listeners": f"PLAINTEXT://127.0.0.1:{port}",
         "log.dirs": f"{folder}/data",
     }
-    properties = write_properties(Path(folder, "server.properties"), replicated(REPLICAS) | BOTH | own)
+    properties = write_properties(Path(folder, "server.properties"), IN_THREES | own)
     return started(_kafka_command(kafka, properties), port, f"{folder}/broker.log")
 
 

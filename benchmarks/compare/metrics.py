@@ -10,16 +10,15 @@ class Metric:
     title: str
     unit: str
     is_better_larger: bool = False
-    is_led_by_cpu: bool = False  # CPU figures, which noise disturbs least
 
 
 # In the order of the table: the broker's cost comes first.
 METRICS: dict[str, Metric] = {
-    "cpu_s_per_gb": Metric("broker CPU a GB", "s", is_led_by_cpu=True),
-    "cpu_ms_per_1000_requests": Metric("broker CPU for 1,000 requests", "ms", is_led_by_cpu=True),
-    "cpu_us_per_record": Metric("broker CPU a record", "µs", is_led_by_cpu=True),
-    "cpu_s": Metric("broker CPU", "s", is_led_by_cpu=True),
-    "idle_cpu_ms_per_s": Metric("broker CPU in an idle second", "ms", is_led_by_cpu=True),
+    "cpu_s_per_gb": Metric("broker CPU a GB", "s"),
+    "cpu_ms_per_1000_requests": Metric("broker CPU for 1,000 requests", "ms"),
+    "cpu_us_per_record": Metric("broker CPU a record", "µs"),
+    "cpu_s": Metric("broker CPU", "s"),
+    "idle_cpu_ms_per_s": Metric("broker CPU in an idle second", "ms"),
     "mb_per_s": Metric("throughput", "MB/s", is_better_larger=True),
     "requests_per_s": Metric("requests", "/s", is_better_larger=True),
     "p50_ms": Metric("latency, median", "ms"),
@@ -31,6 +30,5 @@ METRICS: dict[str, Metric] = {
     "joined_s": Metric("until all have partitions", "s"),
     "left_s": Metric("after one has left", "s"),
     "resident_mb": Metric("memory (RSS)", "MB"),
-    "disk_mb": Metric("bytes on disk", "MB"),
     "disk_ratio": Metric("bytes on disk for a byte sent", ""),
 }

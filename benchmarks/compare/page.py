@@ -91,11 +91,12 @@ def _circumstances(results: Sequence[Result]) -> str:
     dates = sorted(result.measured_at for result in results)
     busy = max(result.load_average for result in results)
     rounds = max(len(turns) for result in results for turns in result.turns.values())
+    size = " This was a quick run, with small loads." if any(result.is_quick for result in results) else ""
     return (
         f"Measured from {dates[0]} to {dates[-1]} on {os.cpu_count()} cores of {_processor()}, "
         f"Linux {platform.release()}, {file_system_of(CHECKOUT)}, Python {platform.python_version()}; "
         f"Apache Kafka {' and '.join(versions)}. "
-        f"Up to {rounds} rounds each, at a load average of up to {busy:.1f}. Raw figures: "
+        f"Up to {rounds} rounds each, at a load average of up to {busy:.1f}.{size} Raw figures: "
         f"[figures.json]({FIGURES}/figures.json)."
     )
 

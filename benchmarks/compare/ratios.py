@@ -11,6 +11,7 @@ from benchmarks.compare.results import Result
 from benchmarks.compare.side import OURS, THEIRS
 
 LEAST = 1e-9
+EVEN = 0.03  # nearer to each other than this is neither won nor lost
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +30,7 @@ class Line:
 
     @property
     def is_lost(self) -> bool:
-        return self.better_by < 1
+        return self.better_by < 1 - EVEN
 
 
 def lines_of(results: Iterable[Result]) -> list[Line]:

@@ -19,6 +19,7 @@ class Result:
     versions: dict[str, str]  # by side
     turns: dict[str, list[Measured]]  # by side, round by round
     load_average: float = 0.0
+    is_quick: bool = False
     measured_at: str = field(default_factory=lambda: time.strftime("%Y-%m-%d %H:%M"))
     failure: str = ""  # a sentence, where there are no figures
 

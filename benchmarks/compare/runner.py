@@ -23,7 +23,7 @@ from benchmarks.compare.side import OURS, THEIRS, CompareFailed, Side
 
 WARM_REQUESTS = 10_000
 WARM_RECORDS = 100_000
-WARM_ROUNDS_MAX = 12
+WARM_ROUNDS_MIN, WARM_ROUNDS_MAX = 4, 12
 STEADY = 0.9
 
 Turn = Callable[[], Measured]
@@ -91,6 +91,7 @@ class Runner:
         except FAILURES as problem:
             result.failure = str(problem) or type(problem).__name__
         result.load_average = os.getloadavg()[0]
+        result.is_quick = self._scale.is_quick
         self._store.save(result)
         tell(f"  {load.name}: {result.failure or _glance(result)}  ({time.perf_counter() - begun_s:.0f} s)")
 
@@ -122,10 +123,10 @@ def _bench(side: Side, pool: Pool, scale: Scale) -> Iterator[Bench]:
 def _warm(sides: Sequence[Side], pool: Pool, scale: Scale) -> None:
     """Every side the same work, until it costs none of them much less than the time before: caches, a JVM's code."""
     costs: dict[str, list[float]] = {side.name: [] for side in sides}
-    for _ in range(WARM_ROUNDS_MAX):
+    for number in range(1, WARM_ROUNDS_MAX + 1):
         for side in sides:
             costs[side.name].append(_warm_once(side, pool, scale))
-        if all(len(found) > 1 and found[-1] > STEADY * found[-2] for found in costs.values()):
+        if number >= WARM_ROUNDS_MIN and all(found[-1] > STEADY * found[-2] for found in costs.values()):
             break
     told = ", ".join(f"{name} {' '.join(f'{cost:.2f}' for cost in found)}" for name, found in costs.items())
     tell(f"  warm after CPU s of {told}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import glob
 from dataclasses import dataclass
 
 from benchmarks.compare import processes
@@ -32,5 +33,6 @@ class Side:
     def resident_bytes(self) -> int:
         return processes.resident_bytes(self.pids)
 
-    def disk_bytes(self) -> int:
-        return processes.disk_bytes(self.data)
+    def topic_bytes(self, topic: str) -> int:
+        """On all disks, indexes included."""
+        return processes.disk_bytes(path for folder in self.data for path in glob.glob(f"{folder}/{topic}-*"))

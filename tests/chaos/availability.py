@@ -23,14 +23,20 @@ class Acknowledgements:
         """Times at which records were acknowledged, by partition. Those of transactions only count: their producers
         stop and begin again, and a silence may be theirs."""
         self.count = 0
+        self.missing = 0  # of producers without transactions, which retry until they have an answer
         self._times: dict[TopicPartition, list[int]] = {}
         for each in operations:
-            if isinstance(each, Send) and each.outcome is Outcome.OK and each.partition is not None:
-                self.count += 1
-                if each.transaction is None:
-                    self._times.setdefault(each.partition, []).append(each.ended_us)
+            if isinstance(each, Send):
+                self._note(each)
         for times in self._times.values():
             times.sort()
+
+    def _note(self, send: Send) -> None:
+        is_acknowledged = send.outcome is Outcome.OK and send.partition is not None
+        self.count += is_acknowledged
+        self.missing += not is_acknowledged and send.transaction is None
+        if is_acknowledged and send.transaction is None and send.partition is not None:
+            self._times.setdefault(send.partition, []).append(send.ended_us)
 
     @property
     def partitions(self) -> list[TopicPartition]:

@@ -17,6 +17,7 @@ from typing import Any
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
+from tests.chaos.progress import Progress
 from tests.chaos.transactional import Copier, TransactionalWriter
 
 from strandline.history.recording import Journal, RecordingConsumer, RecordingProducer
@@ -25,6 +26,7 @@ from strandline.model.partitions import TopicPartition as ModelPartition
 WAIT_S = 60.0
 READ_TIMEOUT_S = 120.0
 FLUSH_TIMEOUT_S = 120.0
+GROUP, READER, LAST_READER = "kitchen", "reader", "last-reader"
 VALUE_BYTES = 100
 TICK_S = 0.01
 COMMIT_EVERY_S = 0.5
@@ -38,13 +40,13 @@ CLIENT: dict[str, Any] = {
 PRODUCER = {**CLIENT, "enable.idempotence": True, "acks": "all", "linger.ms": 5, "request.timeout.ms": 2000}
 GROUP_MEMBER = {
     **CLIENT,
-    "group.id": "kitchen",
+    "group.id": GROUP,
     "auto.offset.reset": "earliest",
     "enable.auto.commit": False,
     "session.timeout.ms": 6000,
     "heartbeat.interval.ms": 1000,
 }
-READER = {**CLIENT, "group.id": "nobody", "enable.auto.commit": False}
+ALONE = {**CLIENT, "group.id": "nobody", "enable.auto.commit": False}
 
 
 class Load:
@@ -58,6 +60,7 @@ class Load:
         self._reading_on = threading.Event()
         self._producers: list[threading.Thread] = []
         self._consumers: list[threading.Thread] = []
+        self._progress = Progress()
         self.failures: list[BaseException] = []
         self.files: list[str] = []
 
@@ -78,33 +81,45 @@ class Load:
             self._begin(f"producer-{number}", self._producers, lambda name: self._produce(name, rate_per_s / producers))
         for number in range(group_members):
             self._begin(f"member-{number}", self._consumers, self._consume_in_group)
-        self._begin("reader", self._consumers, self._read)
+        self._begin(READER, self._consumers, self._read)
         self._begin("writer", self._producers, self._write_transactions)
         self._begin("copier", self._producers, self._copy)
 
-    def stop(self) -> None:
-        """The producers first, and what they have sent is waited for; then the consumers."""
+    def stop_producing(self) -> None:
+        """What was sent is waited for."""
         self._stopping.set()
         for thread in self._producers:
             thread.join()
+
+    def stop_reading(self) -> list[str]:
+        """After `read_to_end`: readers who have not come so far in time, in a sentence each."""
+        deadline = time.monotonic() + WAIT_S
+        while (behind := self._behind()) and time.monotonic() < deadline:
+            time.sleep(TICK_S)
         self._reading_on.set()
         for thread in self._consumers:
             thread.join()
+        return behind
+
+    def _behind(self) -> list[str]:
+        return [each for who in (GROUP, READER) for each in self._progress.behind(who, LAST_READER, self.topic)]
 
     def read_to_end(self) -> dict[ModelPartition, int]:
         """By somebody who was not there before, when every transaction is decided. Returns the high watermarks: up to
         these replicas must agree."""
         places = [TopicPartition(topic, index, 0) for topic in self.topics for index in range(self.partitions)]
-        settings = self._settings({**READER, "enable.partition.eof": True}, "last-reader")
+        settings = self._settings({**ALONE, "enable.partition.eof": True}, LAST_READER)
         ends = _high_watermarks({**settings, "isolation.level": "read_uncommitted"}, places)
         with (
-            Journal(self._path("last-reader"), "last-reader") as journal,
+            Journal(self._path(LAST_READER), LAST_READER) as journal,
             RecordingConsumer(settings, journal) as consumer,
         ):
             consumer.assign(places)
             unread, deadline = set(ends), time.monotonic() + READ_TIMEOUT_S
             while unread:
-                for message in consumer.consume(1000, 0.5):
+                messages = consumer.consume(1000, 0.5)
+                self._progress.note(LAST_READER, messages)
+                for message in messages:
                     unread -= _read_up(message, ends)
                 if time.monotonic() > deadline:
                     raise AssertionError(f"nobody could read {', '.join(map(str, sorted(unread)))} to the end: {ends}")
@@ -174,16 +189,17 @@ class Load:
             committed_s = time.monotonic()
             while not self._reading_on.is_set():
                 messages = consumer.consume(500, 0.1)
+                self._progress.note(GROUP, messages)
                 if messages and time.monotonic() > committed_s + COMMIT_EVERY_S:
                     consumer.commit()  # and not a call that waits: librdkafka's may wait for ever in a rebalance
                     committed_s = time.monotonic()
 
     def _read(self, name: str) -> None:
-        settings = self._settings(READER, name)
+        settings = self._settings(ALONE, name)
         with Journal(self._path(name), name) as journal, RecordingConsumer(settings, journal) as consumer:
             consumer.assign([TopicPartition(self.topic, index, 0) for index in range(self.partitions)])
             while not self._reading_on.is_set():
-                consumer.consume(500, 0.1)
+                self._progress.note(READER, consumer.consume(500, 0.1))
 
 
 def _read_up(message: Message, ends: dict[ModelPartition, int]) -> set[ModelPartition]:

@@ -58,8 +58,9 @@ class Run:
         except (Waited, OSError) as failure:
             self._failures.append(f"{type(failure).__name__}: {failure}")
         self._tell("the faults are over; what was sent is waited for")
-        self.load.stop()
+        self.load.stop_producing()
         differing, compared = self._compared_replicas()
+        self._failures += self.load.stop_reading()
         self._tell("histories are checked")
         operations = list(operations_of(self.load.files))
         return Scoreboard(

@@ -14,7 +14,6 @@ from typing import Any
 from tests.chaos.availability import Acknowledgements, Percentiles, percentiles
 from tests.chaos.nemesis import Struck
 
-from strandline.history.operations import Outcome
 from strandline.history.verdict import Kind, Verdict
 
 ORDER = (
@@ -81,16 +80,11 @@ class Scoreboard:
     def count_of(self, *kinds: Kind) -> int:
         return sum(self.verdict.findings[kind].bad_count for kind in kinds if kind in self.verdict.findings)
 
-    @property
-    def unacknowledged(self) -> int:
-        """Sends that clients were told an error of, although they retry, or heard nothing of until the end."""
-        return sum(self.verdict.operations.get(("send", outcome), 0) for outcome in (Outcome.FAIL, Outcome.UNKNOWN))
-
     def as_fields(self) -> dict[str, Any]:
         return {
             "seconds": round(self.seconds, 1),
             "acknowledged": self.acknowledgements.count,
-            "unacknowledged": self.unacknowledged,
+            "not_acknowledged": self.acknowledgements.missing,
             "transactions_committed": self.verdict.counts["transactions_committed"],
             "transactions_aborted": self.verdict.counts["transactions_aborted"],
             "checked_operations": self.verdict.operation_count,
@@ -116,13 +110,14 @@ class Scoreboard:
         return json.dumps(self.as_fields(), indent=2) + "\n"
 
     def __str__(self) -> str:
-        acknowledged, checked = self.acknowledgements.count, self.verdict.operation_count
+        acknowledged, missing = self.acknowledgements.count, self.acknowledgements.missing
+        checked = self.verdict.operation_count
         counts = self.verdict.counts
         committed, aborted = counts["transactions_committed"], counts["transactions_aborted"]
         lost, doubled, out_of_order = self.count_of(*LOST), self.count_of(Kind.DUPLICATE), self.count_of(*ORDER)
         lines = [
             f"{self.seconds / 60:.1f} minutes, {len(self.struck)} faults",
-            f"acknowledged {acknowledged:,}, not acknowledged {self.unacknowledged:,}, operations checked {checked:,}",
+            f"acknowledged {acknowledged:,}, not acknowledged {missing:,}, operations checked {checked:,}",
             f"transactions committed {committed:,}, aborted {aborted:,}",
             f"lost {lost}, doubled {doubled}, out of order {out_of_order}, bad anomalies {self.verdict.bad_count}",
             f"replicas: {self.replica_bytes:,} bytes compared, {len(self.replica_differences)} partitions differ",

@@ -55,6 +55,15 @@ def test_a_partition_that_never_came_back_was_silent_to_the_end() -> None:
     assert scoreboard.silences_s == {"kill-leader": [7.5]}
 
 
+def test_records_of_transactions_count_and_their_silences_do_not() -> None:
+    in_transaction = [each._replace(transaction="t1") for each in acknowledged_at(ORDERS[1], 1, 9)]  # type: ignore[call-arg]
+    refused = [each._replace(outcome=Outcome.UNKNOWN, value="?") for each in acknowledged_at(ORDERS[0], 4)]  # type: ignore[call-arg]
+    scoreboard = scoreboard_of([*acknowledged_at(ORDERS[0], 1, 3, 5, 8), *in_transaction, *refused], fault())
+    assert scoreboard.silences_s == {"kill-leader": [3.0]}
+    fields = scoreboard.as_fields()
+    assert (fields["acknowledged"], fields["not_acknowledged"]) == (6, 1)
+
+
 def test_percentiles_are_by_rank() -> None:
     assert percentiles([3.0, 1.0, 2.0]) == (3, 2.0, 3.0, 3.0)
     assert percentiles([float(value) for value in range(200)]) == (200, 100.0, 198.0, 199.0)

@@ -22,6 +22,7 @@ TRANSACTION_RECORDS = 5
 ABORTED_SHARE = 0.1
 BETWEEN_TRANSACTIONS_S = 0.1
 CALL_TIMEOUT_S = 20.0
+CLOSE_TIMEOUT_S = 0.5
 COPY_RECORDS = 200
 Settings = Callable[[str], dict[str, Any]]
 TRANSACTIONAL = {"enable.idempotence": True, "transaction.timeout.ms": 10_000, "linger.ms": 5}
@@ -97,6 +98,9 @@ def commit(producer: RecordingProducer) -> None:
 
 
 def close(producer: RecordingProducer) -> None:
-    """What it has sent and not ended is its successor's to end."""
-    producer.purge()
-    producer.close(0.5)
+    """What it has sent and not ended is its successor's to end. One with a fatal error fails once more, and may be in
+    such a state that Python complains of confluent-kafka."""
+    with suppress(KafkaException, SystemError):
+        producer.purge()
+    with suppress(KafkaException, SystemError):
+        producer.close(CLOSE_TIMEOUT_S)

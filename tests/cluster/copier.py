@@ -8,11 +8,12 @@ was committed.
 
 from __future__ import annotations
 
+import faulthandler
 import sys
 
 from confluent_kafka import Consumer, Producer
 
-WAIT_S = 30.0
+WAIT_S = 20.0
 QUIET = {"log_level": 0, "log.connection.close": False}
 
 
@@ -42,6 +43,8 @@ def main(bootstrap: str, transactional_id: str, source: str, target: str, record
     producer.init_transactions(WAIT_S)
     consumer.subscribe([source])
     while True:
+        # librdkafka has been seen to wait for a group's coordinator past its own timeout, with no request under way.
+        faulthandler.dump_traceback_later(WAIT_S, exit=True)
         messages = [each for each in consumer.consume(records_per_transaction, 0.2) if each.error() is None]
         if not messages:
             continue

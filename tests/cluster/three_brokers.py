@@ -13,7 +13,7 @@ from confluent_kafka.admin import AdminClient, NewTopic
 from strandline.cluster.zookeeper_ensemble import ZooKeeperEnsemble
 from strandline.testing import Broker
 
-WAIT_S = 60.0
+WAIT_S = 180.0
 SETTINGS = {
     "zookeeper.session.timeout.ms": 2_000,
     "default.replication.factor": 3,

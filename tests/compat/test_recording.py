@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from confluent_kafka import KafkaError
+from confluent_kafka import KafkaError, KafkaException
 
 from strandline.history.operations import Outcome
 from strandline.history.recording import Journal, RecordingProducer
@@ -115,6 +115,25 @@ def test_a_send_that_nobody_heard_of_is_unknown(tmp_path: Path, timeout_ms: int)
     assert (client["acks"], client["idempotent"], client["clock"]) == ("all", False, clock_name())
     assert (send["outcome"], send["topic"], send["partition"]) == ("unknown", "orders", 0)
     assert send["began_us"] < send["ended_us"]
+
+
+def test_a_client_that_fails_at_its_end_still_leaves_its_sends_behind(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As one does that was fenced. Records of which the history knew nothing would be somebody else's."""
+
+    class Fenced:
+        def flush(self, _: float) -> int:
+            raise KafkaException(KafkaError(KafkaError._FENCED))
+
+    path = tmp_path / "anna.jsonl"
+    with Journal(path, "anna") as journal:
+        producer = RecordingProducer({"bootstrap.servers": "127.0.0.1:1", "log_level": 0}, journal)
+        producer.produce("orders", b"a", partition=0)
+        monkeypatch.setattr(producer, "_producer", Fenced())
+        with pytest.raises(KafkaException):
+            producer.close()
+    assert [row.get("outcome") for row in rows(path)] == [None, "unknown"]
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,8 @@ import pytest
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
 from aiokafka.errors import ProducerFenced
 
+from strandline.testing import Broker
+
 WAIT_S = 20
 
 
@@ -66,3 +68,18 @@ def test_offsets_go_with_the_transaction(bootstrap: str, topic: str) -> None:
                 await asyncio.sleep(0.01)
 
     run(story)
+
+
+def test_offsets_are_the_first_that_anybody_hears_of_groups() -> None:
+    """The producer asks for the group's coordinator only once its offsets are part of the transaction."""
+
+    async def story(bootstrap: str) -> None:
+        async with (
+            AIOKafkaProducer(bootstrap_servers=bootstrap, transactional_id="first") as producer,
+            producer.transaction(),
+        ):
+            await producer.send_and_wait("orders", b"a")
+            await producer.send_offsets_to_transaction({TopicPartition("orders", 0): 5}, "readers")
+
+    with Broker() as broker:
+        asyncio.run(asyncio.wait_for(story(broker.bootstrap), WAIT_S))

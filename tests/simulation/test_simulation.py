@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import secrets
 import subprocess
 import sys
 
@@ -42,9 +41,9 @@ def test_seeds_that_once_failed(seed: int) -> None:
     assert outcome.violation is None, outcome.command
 
 
-@pytest.mark.parametrize("number", range(4))
-def test_fresh_seeds(number: int) -> None:
-    seed = secrets.randbelow(2**31)
+@pytest.mark.parametrize("seed", range(100, 104))
+def test_seeds_like_any_other(seed: int) -> None:
+    """`make simulate` has fresh ones."""
     outcome = run(Options(seed=seed, seconds=60))
-    assert outcome.violation is None, f"{outcome.command} (fresh seed {number}): {outcome.violation}"
+    assert outcome.violation is None, f"{outcome.command}: {outcome.violation}"
     assert outcome.acknowledged > 0, f"{outcome.command}: a run in which nothing was written shows nothing"

@@ -29,7 +29,6 @@ class Produce(Load):
         record_bytes = RECORD_BYTES[self.record]
         records = bench.scale.some(FULL_BYTES, QUICK_BYTES) // record_bytes // self.producers
         with bench.topic(self.producers) as topic:
-            before = bench.side.disk_bytes()
             ran = bench.run(
                 *(
                     {
@@ -46,7 +45,7 @@ class Produce(Load):
                 )
             )
             bench.check_records(topic, self.producers, records * self.producers)
-            kept_bytes = bench.side.disk_bytes() - before
+            kept_bytes = bench.side.topic_bytes(topic)
         sent_bytes = records * self.producers * record_bytes
         return figures_of(ran, sent_bytes) | {"disk_ratio": kept_bytes / sent_bytes}
 

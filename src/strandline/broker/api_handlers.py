@@ -77,7 +77,7 @@ def api_handlers(broker: Broker, produce: ProduceHandler) -> dict[ApiKey, Handle
         ApiKey.CONSUMER_GROUP_HEARTBEAT: consumer_group_heartbeat_handler(groups, host),
         ApiKey.CONSUMER_GROUP_DESCRIBE: consumer_group_describe_handler(groups),
         ApiKey.ADD_PARTITIONS_TO_TXN: add_partitions_to_txn_handler(coordinator, image),
-        ApiKey.ADD_OFFSETS_TO_TXN: add_offsets_to_txn_handler(coordinator, groups, image),
+        ApiKey.ADD_OFFSETS_TO_TXN: add_offsets_to_txn_handler(coordinator, groups, image, broker.controller),
         ApiKey.TXN_OFFSET_COMMIT: txn_offset_commit_handler(groups, transactions, image),
         ApiKey.END_TXN: end_txn_handler(coordinator),
         ApiKey.WRITE_TXN_MARKERS: control_handler(WriteTxnMarkersRequest, transactions.marker_writer.write),

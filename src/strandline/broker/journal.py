@@ -19,7 +19,7 @@ from strandline.broker.journal_entries import Entry, ReplicaEntry, controller_en
 from strandline.broker.journal_settings import JournalSettings
 from strandline.broker.partitions import Partitions
 from strandline.broker.peers import PeerFailed, Peers, Purpose
-from strandline.broker.procedures import begin
+from strandline.broker.procedures import begin, pause
 from strandline.broker.topic_administration import TopicAdministration
 from strandline.controller.journal import JournalEntry
 from strandline.metadata.errors import StoreError
@@ -37,6 +37,7 @@ LEADER_ONLY = 1  # the journal must be there when fewer replicas are in sync tha
 WRITE_AFTER_MS = 100  # what happens together is written together
 TRY_AGAIN_MS = 1_000
 TIMEOUT_MS = 5_000
+LAST_WORDS_MS, LOOK_MS = 500, 5
 COMPANY_WAIT_MS = 60_000  # then it is created with as many replicas as there are brokers
 ENTRIES_PER_BATCH = 500
 
@@ -116,6 +117,15 @@ class JournalWriter:
         """Once the broker is a member; what has happened until then waits."""
         self._queue.writer = self
         self.wake()
+
+    async def last_words(self) -> None:
+        """What has just happened is told before this broker stops, if that takes no time."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._begin()
+        deadline_ms = self._host.now_ms() + LAST_WORDS_MS
+        while self._is_writing and self._host.now_ms() < deadline_ms:
+            await pause(self._host, LOOK_MS)
 
     def close(self) -> None:
         self._is_open = False

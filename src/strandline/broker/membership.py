@@ -214,6 +214,7 @@ class Membership:
         until_ms = self._host.now_ms() + LAST_ORDERS_MS
         while not self.loop.is_idle and self._host.now_ms() < until_ms:
             await pause(self._host, LOOK_MS)  # if we are the controller, the others hear of it from us
+        await self.journal_writer.last_words()
 
     def leave(self) -> None:
         self._is_member = False

@@ -30,7 +30,8 @@ from strandline.pipeline.validation import read_pipeline
 def run_pipeline(file: str, once: bool, master: str | None, quiet: bool) -> None:
     """Run a pipeline on Spark, and show its progress.
 
-    It goes on from where it left off: that is in its checkpoint. Ctrl-C ends it in order.
+    It goes on from where it left off: that is in its checkpoint. Ctrl-C ends it after the batch that is under
+    way, twice at once; a batch that was not done is run again next time.
     """
     pipeline = read_pipeline(file)
     pipeline = replace(pipeline, master=master or pipeline.master, trigger="once" if once else pipeline.trigger)
@@ -59,7 +60,7 @@ def _run(pipeline: Pipeline, session: Any, client: Blocking, quiet: bool) -> Non
     run = Run(pipeline, session)
 
     def stop(*_: object) -> None:
-        run.query.stop()
+        run.stop()
 
     before = {number: signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM)}
     try:

@@ -30,6 +30,7 @@ class Run:
 
     def __init__(self, pipeline: Pipeline, session: Any, *, trigger: str | None = None) -> None:
         self.pipeline = pipeline
+        self._stops = 0
         self.checkpoint = Checkpoint(pipeline.checkpoint, session)
         run_id = self.checkpoint.claim(pipeline.name)
         try:
@@ -44,7 +45,7 @@ class Run:
             raise PipelineFailed(sentence_of(error)) from error
 
     def wait(self, watch: Watch | None = None) -> None:
-        """Until it ends. `watch` is shown the progress of each batch."""
+        """Until it ends, or is told to stop. `watch` is shown the progress of each batch."""
         seen = -1
         try:
             is_over = False
@@ -54,6 +55,8 @@ class Run:
                     if progress["batchId"] > seen and watch is not None and "addBatch" in progress["durationMs"]:
                         seen = progress["batchId"]
                         watch(progress, self.steps)
+                if self._stops > 1 or (self._stops and not self.query.status["isTriggerActive"]):
+                    self.query.stop()
         except Exception as error:
             cause = self.steps.failure
             if isinstance(cause, PipelineFailed):
@@ -61,7 +64,8 @@ class Run:
             raise PipelineFailed(sentence_of(cause if cause is not None else error)) from error
 
     def stop(self) -> None:
-        self.query.stop()
+        """After the batch that is under way; at once, if told twice. May be called by a handler of signals."""
+        self._stops += 1
 
 
 def _triggered(writer: Any, trigger: str) -> Any:

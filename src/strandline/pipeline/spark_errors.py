@@ -20,7 +20,7 @@ def sentence_of(error: BaseException) -> str:
     conditions = [each for each in CONDITION.finditer(text) if each["condition"] != "STREAM_FAILED"]
     if conditions:
         chosen = conditions[-1]
-        return SQL_STATE.sub("", f"{chosen['said']} ({chosen['condition']})").strip()
+        return f"{SQL_STATE.sub('', chosen['said']).strip()} ({chosen['condition']})"
     python = PYTHON.findall(text)
     if python:
         return str(python[-1]).strip()

@@ -181,14 +181,16 @@ class RecordingProducer:
 
     def close(self, timeout: float = CLOSE_TIMEOUT_S) -> None:
         """What is still under way after this long is given up, or it would be sent behind our back."""
-        if self._producer.flush(timeout):
-            self._producer.purge()
-            self._producer.flush(PURGE_TIMEOUT_S)
-        for number in list(self._under_way):
-            sent = self._under_way.pop(number, None)
-            if sent is not None:
-                self._tell(sent, Outcome.UNKNOWN, None, None)
-        self._journal.flush()
+        try:
+            if self._producer.flush(timeout):
+                self._producer.purge()
+                self._producer.flush(PURGE_TIMEOUT_S)
+        finally:  # a client with a fatal error may fail here too
+            for number in list(self._under_way):
+                sent = self._under_way.pop(number, None)
+                if sent is not None:
+                    self._tell(sent, Outcome.UNKNOWN, None, None)
+            self._journal.flush()
 
     def __enter__(self) -> Self:
         return self
