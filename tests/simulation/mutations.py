@@ -224,7 +224,7 @@ MUTATIONS = (
     Mutation(
         "a follower believes any high watermark", follow_with_any_high_watermark, ELECTIONS, "HighWatermarkBounds", 2
     ),
-    Mutation("progress of an older epoch counts", count_old_epochs, ELECTIONS),
+    Mutation("progress of an older epoch counts", count_old_epochs, ELECTIONS, "StrongIsr", 7),
     Mutation(
         "acks=all is answered by the leader alone",
         replaced(produce, "ALL_IN_SYNC", 99),
@@ -234,7 +234,9 @@ MUTATIONS = (
     ),
     Mutation("every controller is obeyed", accept_any_controller, (*ZOMBIES, "expire_session")),
     Mutation("the ISR is written whatever its version", write_isr_unconditionally, (*ZOMBIES, "slow_network")),
-    Mutation("leaderships are written whatever their version", write_leaderships_unconditionally, STORE),
+    Mutation(
+        "leaderships are written whatever their version", write_leaderships_unconditionally, STORE, "Progress", 10
+    ),
     Mutation("a controller acts before it has read", step_before_in_charge, ("kill_all",), "StrongIsr", 2),
     Mutation("consumers read beyond the high watermark", read_beyond_high_watermark, ELECTIONS, "ReadsAreTrue", 1),
     Mutation(
@@ -251,7 +253,7 @@ MUTATIONS = (
     Mutation("sequences are not checked", replaced(producer_state, "refuse_unless_next", nothing), ELECTIONS),
     Mutation("epochs survive their records", keep_epochs, ELECTIONS),
     Mutation("a leader's epoch has no beginning", assign_no_epoch, ELECTIONS, "StrongIsr", 1),
-    Mutation("recovery looks at nothing", replaced(_Opening, "recover", nothing), POWER),
+    Mutation("recovery looks at nothing", replaced(_Opening, "recover", nothing), POWER, "Contiguous", 8),
     Mutation(
         "an expired session is not replaced", replaced(SessionKeeper, "_begin_anew", nothing), STORE, "Progress", 1
     ),
