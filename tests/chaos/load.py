@@ -88,8 +88,7 @@ class Load:
     def stop_producing(self) -> None:
         """What was sent is waited for."""
         self._stopping.set()
-        for thread in self._producers:
-            thread.join()
+        self._join(self._producers)
 
     def stop_reading(self) -> list[str]:
         """After `read_to_end`: readers who have not come so far in time, in a sentence each."""
@@ -97,9 +96,16 @@ class Load:
         while (behind := self._behind()) and time.monotonic() < deadline:
             time.sleep(TICK_S)
         self._reading_on.set()
-        for thread in self._consumers:
-            thread.join()
+        self._join(self._consumers)
         return behind
+
+    def _join(self, threads: list[threading.Thread]) -> None:
+        """librdkafka has been seen to wait for a coordinator long past its own timeout."""
+        deadline = time.monotonic() + FLUSH_TIMEOUT_S + WAIT_S
+        for thread in threads:
+            thread.join(max(0.0, deadline - time.monotonic()))
+            if thread.is_alive():
+                self.failures.append(TimeoutError(f"{thread.name} does not come to its end"))
 
     def _behind(self) -> list[str]:
         return [each for who in (GROUP, READER) for each in self._progress.behind(who, LAST_READER, self.topic)]
@@ -148,7 +154,9 @@ class Load:
         said = logging.getLogger(f"chaos.{self._directory}.{name}")
         if not said.handlers:
             said.propagate = False
-            said.addHandler(logging.FileHandler(f"{self._directory}/{name}.log", delay=True))
+            file = logging.FileHandler(f"{self._directory}/{name}.log", delay=True)
+            file.setFormatter(logging.Formatter("%(asctime)s %(message)s"))
+            said.addHandler(file)
         return {**kind, "bootstrap.servers": self._bootstrap, "client.id": name, "logger": said}
 
     def _produce(self, name: str, rate_per_s: float) -> None:

@@ -22,6 +22,7 @@ TRANSACTION_RECORDS = 5
 ABORTED_SHARE = 0.1
 BETWEEN_TRANSACTIONS_S = 0.1
 CALL_TIMEOUT_S = 20.0
+HANGS_AFTER_S = 3 * CALL_TIMEOUT_S
 CLOSE_TIMEOUT_S = 0.5
 COPY_RECORDS = 200
 Settings = Callable[[str], dict[str, Any]]
@@ -63,28 +64,42 @@ class Copier:
         self._source = source
         self._target = target
         self._stopping = stopping
+        self._moved_s = 0.0
 
     def run(self, name: str, journal: Journal) -> None:
         while not self._stopping.is_set():
             producer = RecordingProducer({**self._settings(name), **TRANSACTIONAL, "transactional.id": name}, journal)
             consumer = RecordingConsumer({**self._settings(name), **COPYING}, journal, within=producer)
-            with suppress(KafkaException):
-                producer.init_transactions(CALL_TIMEOUT_S)
-                consumer.subscribe([self._source])
-                self._copy(consumer, producer)
-            consumer.close()
+            self._run_while_it_moves(consumer, producer)
+            with suppress(KafkaException, RuntimeError):
+                consumer.close()
             close(producer)
 
+    def _run_while_it_moves(self, consumer: RecordingConsumer, producer: RecordingProducer) -> None:
+        """librdkafka has been seen to wait for a group's coordinator for ever: then the next client takes over."""
+        self._moved_s = time.monotonic()
+        copying = threading.Thread(target=self._copy, args=(consumer, producer), daemon=True)
+        copying.start()
+        while copying.is_alive() and time.monotonic() < self._moved_s + HANGS_AFTER_S:
+            copying.join(BETWEEN_TRANSACTIONS_S)
+
     def _copy(self, consumer: RecordingConsumer, producer: RecordingProducer) -> None:
-        while not self._stopping.is_set():
-            producer.begin_transaction()
-            messages = [message for message in consumer.consume(COPY_RECORDS, 0.5) if message.error() is None]
-            for message in messages:
-                producer.produce(self._target, message.value(), partition=message.partition() or 0)
-            if messages:
-                positions = [each for each in consumer.position(consumer.assignment()) if each.offset >= 0]
-                producer.send_offsets_to_transaction(positions, consumer.consumer_group_metadata(), CALL_TIMEOUT_S)
-            commit(producer)
+        with suppress(KafkaException, RuntimeError, ValueError):  # also those of a client that was given up
+            producer.init_transactions(CALL_TIMEOUT_S)
+            consumer.subscribe([self._source])
+            while not self._stopping.is_set():
+                self._moved_s = time.monotonic()
+                self._copy_some(consumer, producer)
+
+    def _copy_some(self, consumer: RecordingConsumer, producer: RecordingProducer) -> None:
+        producer.begin_transaction()
+        messages = [message for message in consumer.consume(COPY_RECORDS, 0.5) if message.error() is None]
+        for message in messages:
+            producer.produce(self._target, message.value(), partition=message.partition() or 0)
+        if messages:
+            positions = [each for each in consumer.position(consumer.assignment()) if each.offset >= 0]
+            producer.send_offsets_to_transaction(positions, consumer.consumer_group_metadata(), CALL_TIMEOUT_S)
+        commit(producer)
 
 
 def commit(producer: RecordingProducer) -> None:

@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from confluent_kafka import KafkaError, KafkaException
+from confluent_kafka import KafkaError, KafkaException, TopicPartition
 
 from strandline.history.operations import Outcome
-from strandline.history.recording import Journal, RecordingProducer
+from strandline.history.recording import Journal, RecordingConsumer, RecordingProducer
 from strandline.history.recording.journal import clock_name
 from strandline.history.recording.marks import mark_of, value_mark, with_mark
 from strandline.history.recording.outcomes import outcome_of_send
@@ -115,6 +115,35 @@ def test_a_send_that_nobody_heard_of_is_unknown(tmp_path: Path, timeout_ms: int)
     assert (client["acks"], client["idempotent"], client["clock"]) == ("all", False, clock_name())
     assert (send["outcome"], send["topic"], send["partition"]) == ("unknown", "orders", 0)
     assert send["began_us"] < send["ended_us"]
+
+
+def test_a_commit_of_unknown_outcome_is_told_with_the_offsets_that_went_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """librdkafka reads the positions when it gets to it: records that were read meanwhile are committed too."""
+
+    class Asked:
+        def commit(self, *, asynchronous: bool) -> None:
+            assert asynchronous
+
+        def close(self) -> None:
+            pass
+
+    path = tmp_path / "carl.jsonl"
+    with Journal(path, "carl") as journal:
+        consumer = RecordingConsumer({"bootstrap.servers": "127.0.0.1:1", "group.id": "g", "log_level": 0}, journal)
+        consumer.close()
+        monkeypatch.setattr(consumer, "_consumer", Asked())
+        monkeypatch.setattr(consumer, "_positions", {("orders", 0): 5, ("orders", 1): 7})
+        consumer.commit()
+        consumer._committed(KafkaError(KafkaError._TIMED_OUT), [TopicPartition("orders", 1, 9)])
+        consumer.commit()
+        consumer._committed(None, [TopicPartition("orders", 0, 5), TopicPartition("orders", 1, 9)])
+    told = [(row["outcome"], row["offsets"]) for row in rows(path) if row["op"] == "commit"]
+    assert told == [
+        ("unknown", [["orders", 0, 5], ["orders", 1, 9]]),
+        ("ok", [["orders", 0, 5], ["orders", 1, 9]]),
+    ]
 
 
 def test_a_client_that_fails_at_its_end_still_leaves_its_sends_behind(

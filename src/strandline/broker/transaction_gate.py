@@ -28,10 +28,8 @@ class TransactionGate:
         self._of_partition: dict[Partition, Verifications] = {}
         self._is_watching = False
 
-    def became_leader(self, partition: Partition) -> None:
-        self._of_partition.pop(partition, None)
-
     def resigned(self, partition: Partition) -> None:
+        """Others may have ended what was about to begin. Whoever leads on in another epoch forgets nothing."""
         self._of_partition.pop(partition, None)
 
     def is_open(self, partition: Partition, batch: TransactionalBatch) -> bool:

@@ -61,7 +61,6 @@ class TransactionServices:
     # Leadership, for the coordinator of groups too.
 
     def became_leader(self, partition: Partition) -> None:
-        self.gate.became_leader(partition)
         self._groups.became_leader(partition)
         self.coordinator.became_leader(partition)
 

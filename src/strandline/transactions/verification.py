@@ -9,7 +9,7 @@ over. So the first batch of a transaction waits until the coordinator has said t
     verified(...)   the coordinator said yes, to this token
     check(...)      right before the append, and nothing in between
     written(...)    a transactional batch or a marker of this producer is in the log
-    clear()         this broker no longer leads the partition, or only just does
+    clear()         this broker no longer leads the partition
 
 A yes may be older than it looks: the transaction may have ended, and its marker been written, while the answer was on
 its way. The marker takes the token with it, so the answer finds nothing to confirm (KAFKA-14884). As long as no

@@ -256,7 +256,12 @@ class RecordingConsumer:
 
     def _committed(self, error: KafkaError | None, partitions: list[TopicPartition]) -> None:
         if self._commits:
-            self._tell_commit(self._commits.popleft(), None if error is not None else partitions)
+            under_way = self._commits.popleft()
+            # The client reads its positions when it gets to it, and may have come further than at the call.
+            said = {(each.topic, each.partition): each.offset for each in partitions if each.offset >= 0}
+            meant = {(topic, partition): offset for topic, partition, offset in under_way.offsets}
+            offsets = [[*place, offset] for place, offset in {**meant, **said}.items()]
+            self._tell_commit(under_way._replace(offsets=offsets), None if error is not None else partitions)
         if self._on_commit is not None:
             self._on_commit(error, partitions)
 
@@ -267,9 +272,9 @@ class RecordingConsumer:
             for each in committed or ()
             if each.error is None and each.offset >= 0
         ]
-        sure = {(topic, partition) for topic, partition, _ in done}
-        doubtful = [each for each in under_way.offsets if (each[0], each[1]) not in sure]
-        for outcome, offsets in ((Outcome.OK, done), (Outcome.UNKNOWN, doubtful if committed is None else [])):
+        refused = {(each.topic, each.partition) for each in committed or () if each.error is not None}
+        doubtful = [each for each in under_way.offsets if committed is None or (each[0], each[1]) in refused]
+        for outcome, offsets in ((Outcome.OK, done), (Outcome.UNKNOWN, doubtful)):
             if offsets:
                 self._journal.write(
                     "commit",
