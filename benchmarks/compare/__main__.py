@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import signal
 import sys
 from collections.abc import Sequence
 
@@ -23,6 +24,7 @@ FULL_ROUNDS, QUICK_ROUNDS = 7, 3
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # brokers and files go, however this ends
     options = _parse(arguments)
     folder = f"{CHECKOUT}/data/compare-{'quick' if options.quick else 'full'}"
     store = Store(folder)
@@ -37,6 +39,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         except RefereeMissing as problem:
             print(f"Nothing can be compared. {problem}", file=sys.stderr)
             return 1
+        except KeyboardInterrupt:
+            print("Broken off. Go on with --resume.", file=sys.stderr)
+            return 130
         except CompareFailed as problem:  # of all that was to come; what was measured is told
             print(f"The run ended early. {problem}", file=sys.stderr)
             names = list(known)

@@ -87,10 +87,14 @@ class Bench:
             raise CompareFailed(f"{self.side.name} has {found:,} of {expected:,} records that it acknowledged.")
 
     def _wait_until_usable(self, partitions: Sequence[TopicPartition]) -> None:
-        """Until their leaders answer: Kafka's metadata has a topic before its logs exist."""
+        """Until their leaders answer: Kafka's metadata has a topic before its logs exist.
+
+        librdkafka remembers that a topic was not there, until it is made to ask again.
+        """
         deadline_s = time.monotonic() + TIMEOUT_S
         while time.monotonic() < deadline_s:
             try:
+                self.admin.list_topics(timeout=30)
                 self._end_offsets(partitions)
             except KafkaException:
                 time.sleep(POLL_S)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from benchmarks.compare.load_kind import Load
-from benchmarks.compare.loads import asking, consuming, growing, holding, producing, starting
+from benchmarks.compare.loads import asking, consuming, growing, holding, java_client, producing, starting
 
 QUICK = {
     "start",
@@ -13,6 +13,7 @@ QUICK = {
     "produce-1k-1m-1p-acks1-none",
     "produce-1k-16k-1p-acksall-none",
     "produce-1k-16k-1p-acks1-lz4",
+    "java-producer",
     "ask",
     "flood-tiny",
     "flood-16k",
@@ -36,6 +37,7 @@ def all_loads() -> dict[str, Load]:
     listed = [
         *starting.LOADS,
         *producing.grid(is_whole=True),
+        *java_client.LOADS,
         *asking.LOADS,
         *consuming.LOADS,
         *growing.LOADS,
