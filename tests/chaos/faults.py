@@ -8,10 +8,12 @@ from typing import Protocol
 
 from tests.chaos.sight import ClusterSight, Sight
 
+from strandline.cluster.process import ProcessFailed
 from strandline.cluster.process_cluster import ProcessCluster
 
 NOTICED_TIMEOUT_S = 40.0
 ZOOKEEPER_AWAY_S = 1.0
+ZOOKEEPER_ATTEMPTS = 3
 
 
 class Fault(Protocol):
@@ -146,6 +148,18 @@ class Pause(Unfelt):
         self._cluster.resume(self._victim)
 
 
+def start_zookeeper(cluster: ProcessCluster) -> None:
+    """On a machine with much to do an ensemble does not always find together in the time that it has."""
+    assert cluster.zookeeper is not None
+    for attempts_left in reversed(range(ZOOKEEPER_ATTEMPTS)):
+        try:
+            cluster.zookeeper.start()
+            return
+        except ProcessFailed:
+            if not attempts_left:
+                raise
+
+
 class ZooKeeperAway(Unfelt):
     """All of its servers are stopped, and started again."""
 
@@ -163,8 +177,7 @@ class ZooKeeperAway(Unfelt):
         time.sleep(self._for_s)
 
     def heal(self) -> None:
-        assert self._cluster.zookeeper is not None
-        self._cluster.zookeeper.start()
+        start_zookeeper(self._cluster)
 
 
 class KillZooKeeperLeader(Unfelt):
@@ -186,5 +199,4 @@ class KillZooKeeperLeader(Unfelt):
         sight.wait_until(lambda _: True, "to find another leader of ZooKeeper", NOTICED_TIMEOUT_S)
 
     def heal(self) -> None:
-        assert self._cluster.zookeeper is not None
-        self._cluster.zookeeper.start()
+        start_zookeeper(self._cluster)

@@ -16,6 +16,8 @@ from tests.chaos.replica_bytes import differences
 from tests.chaos.scoreboard import Scoreboard
 from tests.chaos.sight import ClusterSight, Waited
 
+from strandline.cluster.cluster_plan import ClusterRefused
+from strandline.cluster.process import ProcessFailed
 from strandline.cluster.process_cluster import ProcessCluster
 from strandline.history.checker import check
 from strandline.history.expectations import Expectations
@@ -55,7 +57,7 @@ class Run:
         try:
             for fault in faults:
                 self._nemesis.strike(fault)
-        except (Waited, OSError) as failure:
+        except (Waited, ProcessFailed, ClusterRefused, OSError) as failure:
             self._failures.append(f"{type(failure).__name__}: {failure}")
         self._tell("the faults are over; what was sent is waited for")
         self.load.stop_producing()
