@@ -1,13 +1,13 @@
 """What is still to be sent on one socket, and how: bytes by `send`, slices of files by `sendfile`.
 
-The head of an answer goes out with MSG_MORE, the slice behind it in the same call, what the socket does not take
-when it is writable again; a slice of a few pages is copied and goes out in one call with its head. Nothing else is
-copied and nothing waits: a slice is sent by the event loop only as far as it lies in the page cache. From where it does
-not, a worker thread reads the rest piece by piece, waits for the disk and makes the kernel forget each piece at once,
-so that a consumer far behind neither stops the others nor pushes out what they read (SPEC P5). Read, not sent: pages that
-wait in a socket could not be forgotten. A connection has one piece in memory at most. The last piece of a slice stays
-until the next slice is read: the next request begins within it, and to find where, the event loop must not wait for the
-disk.
+The head of an answer goes out with MSG_MORE, the slice behind it in the same call, what the socket does not take when
+it is writable again; a slice of a few pages is copied and goes out in one call with its head. Nothing else is copied
+and nothing waits: a slice is sent by the event loop only as far as it lies in the page cache. From where it does not,
+a worker thread reads the rest piece by piece, waits for the disk and makes the kernel forget each piece at once, so
+that a consumer far behind neither stops the others nor pushes out what they read (SPEC P5). Read, not sent: pages
+that wait in a socket could not be forgotten. A connection has one piece in memory at most. The last piece of a slice
+stays until the next slice is read: the next request begins within it, and to find where, the event loop must not wait
+for the disk.
 """
 
 from __future__ import annotations
