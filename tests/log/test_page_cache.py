@@ -145,3 +145,17 @@ def test_reading_blocks_only_on_what_is_not_there(descriptor: int) -> None:
 def test_ctypes_is_loaded_when_first_needed() -> None:
     program = "import sys, strandline.log.page_cache; sys.exit('ctypes' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0
+
+
+def test_what_is_in_memory_is_read_without_waiting_and_what_is_not_is_left_alone(descriptor: int) -> None:
+    """SPEC P5: the event loop copies a small slice only where no disk is asked."""
+    length = 3 * PAGE_BYTES
+    assert bytes(page_cache.read_resident(descriptor, 10, length) or b"") == os.pread(descriptor, length, 10)
+    drop(descriptor, 0, FILE_BYTES)
+    assert page_cache.read_resident(descriptor, 20 * PAGE_BYTES, length) is None
+    os.pread(descriptor, 1, 0)  # the first page comes back, the others do not
+    assert page_cache.read_resident(descriptor, 10, length) is None
+
+
+def test_a_range_that_the_file_does_not_have_is_not_read(descriptor: int) -> None:
+    assert page_cache.read_resident(descriptor, FILE_BYTES - 10, 11) is None

@@ -1,12 +1,13 @@
 """What is still to be sent on one socket, and how: bytes by `send`, slices of files by `sendfile`.
 
-The head of an answer goes out with MSG_MORE, the slice behind it in the same call, what the socket does not take
-when it is writable again. Nothing is copied and nothing waits: a slice is sent by the event loop only as far as it
-lies in the page cache. From where it does not, a worker thread reads the rest piece by piece, waits for the disk and
-makes the kernel forget each piece at once, so that a consumer far behind neither stops the others nor pushes out what
-they read (SPEC P5). Read, not sent: pages that wait in a socket could not be forgotten. A connection has one piece
-in memory at most. The last piece of a slice stays until the next slice is read: the next request begins within it, and
-to find where, the event loop must not wait for the disk.
+The head of an answer goes out with MSG_MORE, the slice behind it in the same call, what the socket does not take when
+it is writable again; a slice of a few pages is copied and goes out in one call with its head. Nothing else is copied
+and nothing waits: a slice is sent by the event loop only as far as it lies in the page cache. From where it does not,
+a worker thread reads the rest piece by piece, waits for the disk and makes the kernel forget each piece at once, so
+that a consumer far behind neither stops the others nor pushes out what they read (SPEC P5). Read, not sent: pages
+that wait in a socket could not be forgotten. A connection has one piece in memory at most. The last piece of a slice
+stays until the next slice is read: the next request begins within it, and to find where, the event loop must not wait
+for the disk.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from strandline.log.log_slice import LogSlice
 from strandline.model.failures import check
 from strandline.wire.fetch_response import Part
 
+COPIED_BYTES_MAX = 8 * 1024  # up to here a copy, sent with its head, costs less than a call of `sendfile` more
 JOINED_BYTES_MAX = 64 * 1024  # up to here one copy and one `send` cost less than `sendmsg`
 BUFFERS_MAX = 512  # of one `sendmsg`; the kernel takes 1,024
 SLICE_BYTES_MAX = 2**20  # of one `sendfile`: what was in the page cache when asked
@@ -32,6 +34,13 @@ Bytes = bytes | bytearray | memoryview
 
 def part_bytes(part: Part) -> int:
     return part.length if type(part) is LogSlice else len(cast(Bytes, part))
+
+
+def _copied_if_small(part: Part) -> Part:
+    """What is not in memory stays a slice, however small: a thread reads it."""
+    if type(part) is not LogSlice or part.length > COPIED_BYTES_MAX:
+        return part
+    return part.read_resident() or part
 
 
 class FileCutShort(Exception):
@@ -88,7 +97,7 @@ class Outbox:
 
     def add(self, parts: list[Part]) -> None:
         # Nothing empty: the head before an empty slice would be sent as if more came, and nothing cost a call.
-        self.parts.extend([part for part in parts if part_bytes(part)])
+        self.parts.extend([_copied_if_small(part) for part in parts if part_bytes(part)])
 
     def send(self) -> Sending:
         """Send until done or stopped."""

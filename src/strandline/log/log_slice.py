@@ -1,4 +1,4 @@
-"""What a read returns: a range of a segment file, for `sendfile`, never a copy (SPEC P5)."""
+"""What a read returns: a range of a segment file, for `sendfile` and not yet a copy (SPEC P5)."""
 
 from __future__ import annotations
 
@@ -17,6 +17,10 @@ class LogSlice(NamedTuple):
 
     def read(self) -> bytes:
         return self.file.read(self.position, self.length) if self.length else b""
+
+    def read_resident(self) -> bytearray | None:
+        """A copy, if that needs no disk."""
+        return page_cache.read_resident(self.file.fileno(), self.position, self.length)
 
     def is_resident(self) -> bool:
         """Whether sending it would not wait for the disk. Ask before sending from the event loop."""

@@ -51,6 +51,20 @@ def would_block(descriptor: int, position: int) -> bool:
     return False
 
 
+def read_resident(descriptor: int, position: int, length: int) -> bytearray | None:
+    """The bytes, if all of them are in memory; None also where the kernel cannot read without waiting."""
+    data = bytearray(length)
+    try:
+        count = os.preadv(descriptor, [data], position, os.RWF_NOWAIT)
+    except BlockingIOError:
+        return None
+    except OSError as failure:
+        if failure.errno != errno.EOPNOTSUPP:  # a file system in memory
+            raise
+        return None
+    return data if count == length else None
+
+
 def drop(descriptor: int, position: int, length: int) -> None:
     """Let the kernel forget a range. Only pages that are clean and wholly inside it go."""
     if length > 0:  # 0 would be all the rest of the file
