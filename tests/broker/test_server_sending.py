@@ -90,7 +90,7 @@ class TestSendfile:
 
         monkeypatch.setattr(os, "sendfile", sendfile)
         monkeypatch.setattr(page_cache, "is_resident", lambda *_: True)
-        with RunningServer(slice_to_send=LogSlice(file, 0, 100)) as running, KafkaPeer(running.address) as peer:
+        with RunningServer(slice_to_send=LogSlice(file, 0, 50_000)) as running, KafkaPeer(running.address) as peer:
             peer.send(FETCH)
             with pytest.raises(EOFError):
                 peer.response()

@@ -52,15 +52,12 @@ def would_block(descriptor: int, position: int) -> bool:
 
 
 def read_resident(descriptor: int, position: int, length: int) -> bytearray | None:
-    """The bytes, if all of them are in memory; None also where the kernel cannot read without waiting."""
+    """The bytes, if all of them are in memory; None also where the kernel cannot read without waiting, or cannot read:
+    whoever then sends from the file will meet it."""
     data = bytearray(length)
     try:
         count = os.preadv(descriptor, [data], position, os.RWF_NOWAIT)
-    except BlockingIOError:
-        return None
-    except OSError as failure:
-        if failure.errno != errno.EOPNOTSUPP:  # a file system in memory
-            raise
+    except OSError:
         return None
     return data if count == length else None
 
