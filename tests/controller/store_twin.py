@@ -51,10 +51,10 @@ class StoreTwin:
             dict(self.topics),
             dict(self.leaderships),
             frozenset(self.deletion_requests),
-            restarted={name: self._restarted(name) for name in self.leaderships},
+            restarted={name: self.restarted(name) for name in self.leaderships},
         )
 
-    def _restarted(self, name: TopicPartition) -> frozenset[int]:
+    def restarted(self, name: TopicPartition) -> frozenset[int]:
         state = self.leaderships[name]
         return frozenset(
             one

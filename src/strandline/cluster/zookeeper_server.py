@@ -24,7 +24,7 @@ from strandline.cluster.zookeeper_installation import NotInstalled, ZooKeeperIns
 
 CONFIGURATION = "zoo.cfg"
 HEAP_MB = 64
-READY_TIMEOUT_S = 30.0
+READY_TIMEOUT_S = 60.0
 WORD_TIMEOUT_S = 1.0
 FIRST_WORD_TIMEOUT_S = 0.05
 MODE = re.compile(r"^Mode: (\w+)", re.MULTILINE)
