@@ -32,7 +32,7 @@ class StrongIsr:
             return
         for member in truth.stored.isr:
             replica = truth.replicas.get(member)
-            if replica is None or replica.has_lost_power:
+            if replica is None or replica.has_lost_power or replica.is_unread:
                 continue
             missing = truth.lacks(replica)
             if missing is not None:
@@ -88,7 +88,7 @@ class HighWatermarkBounds:
 
     def check(self, truth: PartitionTruth) -> Iterator[str]:
         for replica in truth.replicas.values():
-            if not replica.is_up or replica.leader_epoch < 0:
+            if not replica.is_up or replica.is_unread or replica.leader_epoch < 0:
                 continue
             if not replica.high_watermark <= replica.log_end_offset:
                 yield f"{replica.broker_id}: high watermark {replica.high_watermark}, log end {replica.log_end_offset}"

@@ -64,6 +64,7 @@ class Replica:
         self.agreed = 0  # how many of the committed batches, from the first on, this log has or has outlived
         self.is_up = False
         self.has_lost_power = False  # and what it had is not known to be there
+        self.is_unread = False  # its log failed with what it last wrote, and is not read again before the next start
         self.leads_in: int | None = None  # the leader epoch
         self.leader_epoch = -1
         self.high_watermark = 0
@@ -74,6 +75,7 @@ class Replica:
 
     def read_all(self, log: Log) -> None:
         self.log = log
+        self.is_unread = False
         self.rereads += 1
         self.batches = {}
         self.agreed = 0
@@ -180,7 +182,7 @@ def logs_of(broker: Broker) -> Iterator[tuple[TopicPartition, bytes, Log]]:
     directories = getattr(broker, "directories", None)
     if directories is None:
         return  # it is still being opened
-    for directory in directories.online():
+    for directory in directories.directories:  # those that failed too
         for name, log in directory.logs.items():
             topic_id = directory.topic_ids.get(name)
             if topic_id is not None:

@@ -73,6 +73,7 @@ class Observer:
     def _update(self, truth: PartitionTruth, replica: Replica, log: Log, *, is_reshaped: bool) -> None:
         replica.is_up = True
         if log.failure is not None or log.is_closed:
+            replica.is_unread |= log.failure is not None
             return  # nobody reads it again in this life
         if is_reshaped or replica.log is not log or log.log_end_offset < replica.log_end_offset:
             replica.read_all(log)
