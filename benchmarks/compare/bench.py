@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from itertools import count
 
@@ -49,11 +49,15 @@ class Bench:
 
     @contextmanager
     def topic(self, partitions: int = 1, settings: Mapping[str, str] | None = None) -> Iterator[str]:
+        """For one turn. Where the turn failed, its failure is told and not that the topic cannot be deleted either."""
         (name,) = self.create(1, partitions, settings)
         try:
             yield name
-        finally:
-            self.delete([name])
+        except BaseException:
+            with suppress(KafkaException):
+                self.delete([name])
+            raise
+        self.delete([name])
 
     def keep(self, purpose: str, partitions: int = 1, settings: Mapping[str, str] | None = None) -> str:
         """A topic that stays until the load is over."""

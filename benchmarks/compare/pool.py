@@ -8,7 +8,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -66,7 +66,11 @@ class Client:
 
     def end(self) -> None:
         self.process.kill()
-        self.process.communicate()
+        self.process.wait()
+        for pipe in (self.process.stdin, self.process.stdout):
+            with suppress(OSError, ValueError):  # what was not written yet has nobody to read it
+                assert pipe is not None
+                pipe.close()
 
 
 class Pool:
@@ -86,9 +90,9 @@ class Pool:
             raise
 
     def close(self) -> None:
-        for client in self._clients:
+        clients, self._clients = self._clients, []
+        for client in clients:
             client.end()
-        self._clients.clear()
 
 
 def _run(side: Side, clients: Sequence[Client], tasks: Sequence[Task]) -> Ran:

@@ -80,16 +80,17 @@ class Runner:
     ) -> None:
         begun_s = time.perf_counter()
         result = Result(load.name, load.title, load.stage.value, versions, {name: [] for name in turns})
+        name = "preparing"
         try:
             for prepare in preparations:
                 prepare()
-            for turn in turns.values():
-                turn()  # the first round is for the caches
+            for name in turns:
+                turns[name]()  # the first round is for the caches
             for number in range(min(self._scale.rounds, load.rounds_max)):
                 for name in list(turns) if number % 2 == 0 else list(turns)[::-1]:
                     result.turns[name].append(turns[name]())
         except FAILURES as problem:
-            result.failure = str(problem) or type(problem).__name__
+            result.failure = f"{name}: {str(problem) or type(problem).__name__}"
         result.load_average = os.getloadavg()[0]
         result.is_quick = self._scale.is_quick
         self._store.save(result)
