@@ -43,9 +43,15 @@ class Bench:
         return self._pool.run(self.side, tasks)
 
     def leader_port(self, topic: str) -> int:
-        """Of its first partition, for those who send requests as they are."""
-        known = self.admin.list_topics(topic, timeout=30)
-        return int(known.brokers[known.topics[topic].partitions[0].leader].port)
+        """Of its first partition, for those who send requests as they are. Not every broker hears of it at once."""
+        deadline_s = time.monotonic() + TIMEOUT_S
+        while time.monotonic() < deadline_s:
+            known = self.admin.list_topics(topic, timeout=30)
+            partitions = known.topics[topic].partitions
+            if 0 in partitions and partitions[0].leader in known.brokers:
+                return int(known.brokers[partitions[0].leader].port)
+            time.sleep(POLL_S)
+        raise CompareFailed(f"{self.side.name} did not give {topic} a leader.")
 
     @contextmanager
     def topic(self, partitions: int = 1, settings: Mapping[str, str] | None = None) -> Iterator[str]:
