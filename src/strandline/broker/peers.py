@@ -46,6 +46,41 @@ class Peers(Protocol):
         ...
 
 
+class OwnRequests:
+    """Requests of a broker to itself: straight to the handler, without a connection."""
+
+    def __init__(self, handlers: dict[int, LocalHandler]) -> None:
+        """By API key."""
+        self._handlers = handlers
+        self._under_way = 0
+
+    def __contains__(self, api_key: int) -> bool:
+        return api_key in self._handlers
+
+    @property
+    def are_under_way(self) -> bool:
+        return self._under_way > 0
+
+    def ask(self, request: Message, call_soon: Callable[[Callable[[], None]], object]) -> Answer[Any]:
+        answer: Answer[Any] = Answer()
+        self._under_way += 1
+        call_soon(lambda: begin(self._run(request, answer)))
+        return answer
+
+    async def _run(self, request: Message, answer: Answer[Any]) -> None:
+        try:
+            response = await self._handlers[request.api_key](request)
+        except Unanswered as failure:  # it needed the store, say
+            answer.deliver(PeerFailed(str(failure)))
+            return
+        except Exception as failure:
+            answer.deliver(PeerFailed(f"our own handler failed: {failure!r}"))
+            raise
+        finally:
+            self._under_way -= 1
+        answer.deliver(response)
+
+
 class SocketPeers:
     def __init__(
         self,
@@ -57,22 +92,19 @@ class SocketPeers:
         """`local_handlers` by API key, for requests to ourselves."""
         self._broker_id = broker_id
         self._address_of = address_of
-        self._local_handlers = local_handlers
+        self._own = OwnRequests(local_handlers)
         self._settings = settings
         self._loop = asyncio.get_running_loop()
         self._connections: dict[tuple[int, Purpose], Connection] = {}
         self._connecting: dict[tuple[int, Purpose], asyncio.Task[Connection]] = {}
         self._asking: set[asyncio.Task[None]] = set()
-        self._own_requests = 0  # under way to ourselves
 
     def ask(
         self, broker_id: int, request: Message, response: type[M], *, version: int, purpose: Purpose, timeout_ms: int
     ) -> Answer[M]:
+        if broker_id == self._broker_id and request.api_key in self._own:
+            return self._own.ask(request, self._loop.call_soon)
         answer: Answer[M] = Answer()
-        if broker_id == self._broker_id and request.api_key in self._local_handlers:
-            self._own_requests += 1
-            self._loop.call_soon(self._ask_ourselves, request, answer)
-            return answer
         connection = self._connections.get((broker_id, purpose))
         if connection is not None and connection.is_open:
             self._send(connection, request, response, version, timeout_ms, answer)
@@ -85,7 +117,7 @@ class SocketPeers:
 
     @property
     def is_asking_ourselves(self) -> bool:
-        return self._own_requests > 0
+        return self._own.are_under_way
 
     def hang_up(self, broker_id: int, purpose: Purpose) -> None:
         connection = self._connections.pop((broker_id, purpose), None)
@@ -97,22 +129,6 @@ class SocketPeers:
             connection.close()
         for task in (*self._asking, *self._connecting.values()):
             task.cancel()
-
-    def _ask_ourselves(self, request: Message, answer: Answer[Any]) -> None:
-        async def run() -> None:
-            try:
-                response = await self._local_handlers[request.api_key](request)
-            except Unanswered as failure:  # it needed the store, say
-                answer.deliver(PeerFailed(str(failure)))
-                return
-            except Exception as failure:
-                answer.deliver(PeerFailed(f"our own handler failed: {failure!r}"))
-                raise
-            finally:
-                self._own_requests -= 1
-            answer.deliver(response)
-
-        begin(run())
 
     async def _connect_and_send(
         self,

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from strandline.broker.peers import LocalHandler, PeerFailed, Purpose
-from strandline.broker.procedures import begin
+from strandline.broker.peers import LocalHandler, OwnRequests, PeerFailed, Purpose
 from strandline.client.settings import Address
 from strandline.metadata.answer import Answer
 from strandline.simulation.calls import Caller
@@ -32,15 +31,14 @@ class SimulatedPeers:
         self._place = place
         self._broker_id = broker_id
         self._address_of = address_of
-        self._local_handlers = local_handlers
+        self._own = OwnRequests(local_handlers)
         self._callers: dict[tuple[int, Purpose], Caller] = {}
-        self._own_requests = 0
 
     def ask(
         self, broker_id: int, request: Message, response: type[M], *, version: int, purpose: Purpose, timeout_ms: int
     ) -> Answer[M]:
-        if broker_id == self._broker_id and request.api_key in self._local_handlers:
-            return self._ask_ourselves(request)
+        if broker_id == self._broker_id and request.api_key in self._own:
+            return self._own.ask(request, self._host.call_soon)
         caller = self._callers.get((broker_id, purpose))
         if caller is None or not caller.is_open:
             address = self._address_of(broker_id)
@@ -52,7 +50,7 @@ class SimulatedPeers:
 
     @property
     def is_asking_ourselves(self) -> bool:
-        return self._own_requests > 0
+        return self._own.are_under_way
 
     def hang_up(self, broker_id: int, purpose: Purpose) -> None:
         caller = self._callers.pop((broker_id, purpose), None)
@@ -66,21 +64,4 @@ class SimulatedPeers:
     def _failed(self, reason: str) -> Answer[Any]:
         answer: Answer[Any] = Answer()
         self._host.call_soon(lambda: answer.deliver(PeerFailed(reason)))
-        return answer
-
-    def _ask_ourselves(self, request: Message) -> Answer[Any]:
-        answer: Answer[Any] = Answer()
-
-        async def run() -> None:
-            try:
-                response = await self._local_handlers[request.api_key](request)
-            except Exception as failure:
-                answer.deliver(PeerFailed(f"our own handler failed: {failure!r}"))
-                raise
-            finally:
-                self._own_requests -= 1
-            answer.deliver(response)
-
-        self._own_requests += 1
-        self._host.call_soon(lambda: begin(run()))
         return answer
