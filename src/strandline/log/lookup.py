@@ -37,10 +37,16 @@ def read_slice(segments: Segments, offset: int, max_bytes: int, *, max_offset: i
     uncommitted records (KAFKA-9807, 9835).
     """
     segment = segments.holding(offset)
-    while (found := _place_in(segment, offset)) is None:
+    while True:
+        file = segment.file
+        # What the kernel read ahead for somebody far behind would pass for what others use, and stay (SPEC P5).
+        file.read_nothing_ahead()
+        found = segment.position_of(offset)
+        if found is not None:
+            break
         following = segments.after(segment)  # compaction emptied the rest of this one
         if following is None:
-            return LogSlice(segment.file, segment.size_bytes, 0)
+            return LogSlice(file, segment.size_bytes, 0)
         segment = following
     position, length = found  # of the first batch
     if length < max_bytes:
@@ -48,13 +54,7 @@ def read_slice(segments: Segments, offset: int, max_bytes: int, *, max_offset: i
     end = segment.size_bytes if max_offset >= log_end_offset else _end_before(segment, max_offset)
     if length > end - position:
         length = max(0, end - position)
-    return new_tuple(LogSlice, (segment.file, position, length))
-
-
-def _place_in(segment: Segment, offset: int) -> tuple[int, int] | None:
-    # What the kernel read ahead for somebody far behind would pass for what others use, and stay (SPEC P5).
-    segment.file.read_nothing_ahead()
-    return segment.position_of(offset)
+    return new_tuple(LogSlice, (file, position, length))
 
 
 def _end_before(segment: Segment, max_offset: int) -> int:
