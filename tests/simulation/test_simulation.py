@@ -22,6 +22,7 @@ for seed in (1, 2):
 
 # Seeds that once failed. What was wrong is in docs/simulator.md, and as a mutation of its own in mutations.py.
 KEPT = (2, 5, 12, 16, 27)
+KEPT_WITH_LOAD = ((101, "transactions"),)
 
 
 def fingerprints(hash_seed: str) -> list[str]:
@@ -40,6 +41,12 @@ def test_same_seed_same_run() -> None:
 @pytest.mark.parametrize("seed", KEPT)
 def test_seeds_that_once_failed(seed: int) -> None:
     outcome = run(Options(seed=seed, seconds=60))
+    assert outcome.violation is None, outcome.command
+
+
+@pytest.mark.parametrize(("seed", "load"), KEPT_WITH_LOAD)
+def test_seeds_that_once_failed_with_a_load(seed: int, load: str) -> None:
+    outcome = run(Options(seed=seed, seconds=60, load=(load,)))
     assert outcome.violation is None, outcome.command
 
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from random import Random
 
+from strandline.simulation.group_load import GroupLoad
 from strandline.simulation.load import Load
 from strandline.simulation.options import RECORDS
 from strandline.simulation.transaction_load import TransactionLoad
 
-KINDS: dict[str, type[Load]] = {load.name: load for load in (TransactionLoad,)}
+KINDS: dict[str, type[Load]] = {load.name: load for load in (TransactionLoad, GroupLoad)}
 LOADS = (RECORDS, *KINDS)
 
 

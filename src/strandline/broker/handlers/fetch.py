@@ -150,6 +150,7 @@ class FetchHandler:
                 found = partition.log.read(followed.fetch_offset, max_bytes)
             else:
                 found = partition.read(followed.fetch_offset, max_bytes, committed_only=committed_only)
+            aborted = _aborted(partition, followed.fetch_offset, found) if committed_only and found.length else []
         except Refused as refused:
             return PartitionData(followed.partition, refused.error_code, -1, records=b"")
         except StorageFailed:
@@ -159,7 +160,7 @@ class FetchHandler:
             self._quotas.leader.count(partition, found.length)
         data = _placed(followed, partition, records=found if found.length and has_room else b"")
         if committed_only:
-            data.aborted_transactions = _aborted(partition, followed.fetch_offset, found) if found.length else []
+            data.aborted_transactions = aborted
         return data
 
     def _check_follower(self, partition: Partition, followed: FollowedPartition, replica: ReplicaState) -> None:
