@@ -292,7 +292,9 @@ class Log(LogWriter):
     def aborted_transactions_in(self, offset: int, found: LogSlice, max_offset: int) -> list[AbortedTransaction]:
         """Those that a reader of committed records must leave out of a slice that was read from `offset` on: not all up
         to `max_offset`, of which there may be very many."""
-        bound = lookup.upper_bound_of(self.segments, offset, found, self.log_end_offset)
+        self.check_usable()
+        with self._read_fence:
+            bound = lookup.upper_bound_of(self.segments, offset, found, self.log_end_offset)
         return self.aborted_transactions(offset, min(bound, max_offset))
 
     def _require_aborted_index(self, segment: Segment) -> None:

@@ -33,6 +33,7 @@ class Outcome:
         options = self.options
         faults = "" if options.faults is None else f" --faults {','.join(options.faults)}"
         world = f"--seed {options.seed} --brokers {options.brokers} --seconds {options.seconds}"
+        world += f" --load {','.join(options.load)}"
         return f"strandline simulate {world}{faults}"
 
 
