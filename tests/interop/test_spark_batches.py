@@ -202,7 +202,10 @@ REFUSED: dict[str, tuple[dict[str, str], str]] = {
         },
         AT_A_TIME,
     ),
-    "another strategy": (READ | {"startingOffsetsByTimestampStrategy": "sometimes"}, "tartingOffsetsByTimestampStrategy"),
+    "another strategy": (
+        READ | {"startingOffsetsByTimestampStrategy": "sometimes"},
+        "tartingOffsetsByTimestampStrategy",
+    ),
     "minPartitions 0": (READ | {"minPartitions": "0"}, "minPartitions must be positive"),
     "minPartitions a word": (READ | {"minPartitions": "many"}, ""),
     "maxRecordsPerPartition 0": (READ | {"maxRecordsPerPartition": "0"}, "maxRecordsPerPartition must be positive"),
