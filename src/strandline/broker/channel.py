@@ -190,6 +190,8 @@ class Channel:
         except Exception as failure:  # the disk, or our bug: whatever it is, the peer must not wait for the rest
             self._close_incomplete(failure)
             return False
+        if sending is Sending.DONE and not self._is_writing:  # nearly always
+            return True
         self._watch_writable(sending is Sending.BLOCKED or sending is Sending.TURN_OVER)
         if sending is Sending.COLD:
             self._read_cold()
