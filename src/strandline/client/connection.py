@@ -16,6 +16,7 @@ from functools import partial
 from typing import Any, NamedTuple, Self, TypeVar, cast
 
 from strandline.client.failures import BrokerRefused, BrokerUnreachable, ClientError
+from strandline.client.frame_buffer import FrameBuffer
 from strandline.client.negotiation import (
     NEWEST,
     OURS,
@@ -28,7 +29,6 @@ from strandline.model.error_codes import ErrorCode
 from strandline.model.failures import ProtocolError
 from strandline.wire.asking import Decoder, decoder_of, parts_of
 from strandline.wire.codec import encode
-from strandline.wire.framing import FrameCutter
 from strandline.wire.header import decode_correlation_id, frame_request, response_body
 from strandline.wire.layout import Message
 from strandline.wire.messages.api_versions import ApiVersionsResponse
@@ -37,7 +37,6 @@ from strandline.wire.versions import SPOKEN, ApiKey
 
 R = TypeVar("R", bound=Message)
 
-RECEIVE_BYTES = 64 * 1024
 CORRELATION_IDS = 2**31
 TLS_ALERT = b"\x15\x03"
 CLOSE_TIMEOUT_S = 5.0
@@ -64,9 +63,7 @@ class Connection(asyncio.BufferedProtocol):
         self.versions: BrokerVersions
         self.failure: ClientError | None = None  # why it is of no use any more
         self._client_id = settings.client_id.encode()
-        self._cutter = FrameCutter(settings.receive_message_max_bytes)
-        self._buffer = bytearray(RECEIVE_BYTES)
-        self._has_room = False  # the cutter gave out where to receive
+        self._frames = FrameBuffer(settings.receive_message_max_bytes)
         self._pending: deque[Pending] = deque()
         self._waiting: deque[asyncio.Future[None]] = deque()  # for a place among the pending
         self._next_correlation_id = 0
@@ -257,21 +254,14 @@ class Connection(asyncio.BufferedProtocol):
         self._transport = cast("asyncio.Transport", transport)
 
     def get_buffer(self, sizehint: int) -> memoryview:  # noqa: ARG002
-        room = self._cutter.room()
-        self._has_room = room is not None
-        return memoryview(self._buffer) if room is None else room
+        return self._frames.room()
 
     def buffer_updated(self, nbytes: int) -> None:
         try:
-            if self._has_room:
-                frame = self._cutter.filled(nbytes)
-                if frame is not None and not self._take_answer(frame):
-                    self._cutter.reuse(frame)
-            else:
-                for frame in self._cutter.cut(memoryview(self._buffer)[:nbytes]):
-                    self._take_answer(frame)
+            for frame in self._frames.filled(nbytes):
+                self._take_answer(frame)
         except ProtocolError as error:
-            self._fail(ClientError(describe_stranger(self.address, bytes(self._buffer[:4]), error)))
+            self._fail(ClientError(describe_stranger(self.address, self._frames.first_bytes, error)))
 
     def connection_lost(self, exc: Exception | None) -> None:
         reason = f": {exc}" if exc is not None else ""
@@ -279,22 +269,18 @@ class Connection(asyncio.BufferedProtocol):
         if not self._gone.done():
             self._gone.set_result(None)
 
-    def _take_answer(self, frame: memoryview) -> bool:
-        """Whether somebody keeps parts of the frame."""
+    def _take_answer(self, frame: memoryview) -> None:
         correlation_id = decode_correlation_id(frame)
         if not self._pending or self._pending[0].correlation_id != correlation_id:
             raise ProtocolError(f"an answer has correlation id {correlation_id}, which is not that of the next request")
         pending = self._pending[0]  # until it is decoded: whatever goes wrong there, its caller hears of it
-        if pending.is_kept and not self._has_room:
-            frame = memoryview(
-                bytes(frame)
-            )  # records stay views of their frame, and this buffer is received into again
+        if pending.is_kept:  # records stay views of their frame
+            frame = self._frames.kept(frame)
         answer = pending.decode(pending.version, response_body(pending.api_key, pending.version, frame))
         self._pending.popleft()
         if self._waiting:
             self._admit_waiting()
         pending.tell(answer)
-        return pending.is_kept
 
     def _admit_waiting(self) -> None:
         while self._waiting:
