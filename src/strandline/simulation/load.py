@@ -25,6 +25,7 @@ class WantedTopic(NamedTuple):
     name: str
     partitions: int
     configs: dict[str, str]
+    replicas: int = 0  # all brokers
 
 
 class Load:

@@ -74,7 +74,7 @@ class Nemesis:
         """Of some partition, if there is one; leaders are where it hurts."""
         leaders = [
             truth.stored.leader
-            for truth in self._simulation.observer.partitions.values()
+            for truth in self._simulation.observer.living
             if truth.stored is not None and truth.stored.leader >= 0
         ]
         if leaders and self._chance.random() < 0.6:
@@ -136,7 +136,7 @@ class Nemesis:
     def _may_lose_power(self, machine: Machine) -> bool:
         if not all(each.is_serving and each.host is not None and not each.host.is_paused for each in self._machines):
             return False
-        for truth in self._simulation.observer.partitions.values():
+        for truth in self._simulation.observer.living:
             safe = [
                 member
                 for member in (truth.stored.isr if truth.stored is not None else ())
@@ -149,7 +149,7 @@ class Nemesis:
     def _is_past(self, machine: Machine) -> bool:
         if not machine.is_serving or machine.dies_of_power_loss:
             return False
-        replicas = [truth.replica(machine.broker_id) for truth in self._simulation.observer.partitions.values()]
+        replicas = [truth.replica(machine.broker_id) for truth in self._simulation.observer.living]
         return not any(replica.has_lost_power for replica in replicas)
 
     def _failing_disk(self) -> None:

@@ -125,6 +125,7 @@ class PartitionTruth:
         self.stored_version = -1
         self.assigned: tuple[int, ...] = ()
         self.is_compacted = False
+        self.is_deleted = False  # its topic
 
     @property
     def committed_end(self) -> int:
@@ -155,7 +156,9 @@ class PartitionTruth:
         committed, batches, start = self.committed, replica.batches, replica.log_start_offset
         while replica.agreed < len(committed):
             batch = committed[replica.agreed]
-            if batch.last_offset >= start and batches.get(batch.base_offset) != batch:
+            is_there = batches.get(batch.base_offset) == batch or batch.last_offset < start
+            # What is left of a compacted log is looked at by its keys, elsewhere.
+            if not is_there and not (self.is_compacted and batch.last_offset < replica.log_end_offset):
                 return
             replica.agreed += 1
 

@@ -123,7 +123,11 @@ class Simulation:
         administrator = Administrator(self.world, self.network, name, self.names)
         administrator.begin(
             administrator.create(
-                topic.name, topic.partitions, self.options.brokers, topic.configs, lambda: ready.append(topic.name)
+                topic.name,
+                topic.partitions,
+                topic.replicas or self.options.brokers,
+                topic.configs,
+                lambda: ready.append(topic.name),
             )
         )
         self._run_until(lambda: bool(ready), START_S, f"{topic.name} was not created")
@@ -177,11 +181,11 @@ class Simulation:
             self._run_until(load.is_settled, HEAL_S, f"the load of {type(load).name} is not settled")
 
     def _is_read(self) -> bool:
-        ends = {truth.name: truth.committed_end for truth in self.observer.partitions.values()}
+        ends = {truth.name: truth.committed_end for truth in self.observer.living}
         return all(consumer.position >= ends[consumer.partition] for consumer in self.consumers)
 
     def _is_whole(self) -> bool:
-        for truth in self.observer.partitions.values():
+        for truth in self.observer.living:
             if truth.stored is None or sorted(truth.stored.isr) != sorted(truth.assigned):
                 return False
             ends = {truth.replica(broker_id).log_end_offset for broker_id in truth.assigned}

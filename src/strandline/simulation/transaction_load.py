@@ -152,7 +152,7 @@ class TransactionLoad(Load):
 
     def is_settled(self) -> bool:
         """No transaction hangs, and whoever reads has read all."""
-        ends = {truth.name: truth.committed_end for truth in self.simulation.observer.partitions.values()}
+        ends = {truth.name: truth.committed_end for truth in self.simulation.observer.living}
         return not any(partition.open for partition in self.history.partitions.values()) and all(
             reader.position >= ends[reader.partition] for reader in self._readers
         )
