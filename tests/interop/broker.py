@@ -78,9 +78,13 @@ def free_port() -> int:
 
 def format_directory(kafka: Kafka, data: Path, work: Path) -> None:
     """What `kafka-storage format` does: meta.properties, and a bootstrap snapshot of the metadata."""
-    properties = write_properties(work / "format.properties", _kraft_settings(data, free_port(), free_port()))
+    properties = format_properties(data, work)
     done = kafka.run("kafka.tools.StorageTool", "format", "-t", CLUSTER_ID, "-c", str(properties))
     assert done.exit_code == 0, done.stdout + done.stderr
+
+
+def format_properties(data: Path, work: Path) -> Path:
+    return write_properties(work / "format.properties", _kraft_settings(data, free_port(), free_port()))
 
 
 @contextmanager
