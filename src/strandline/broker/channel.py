@@ -14,9 +14,10 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from typing import Protocol
 
+from strandline.broker.cold_read import ColdRead
 from strandline.broker.connection import Connection, Part
 from strandline.broker.network_counters import Traffic
-from strandline.broker.outbox import ColdRead, Outbox, Sending
+from strandline.broker.outbox import Outbox, Sending
 
 logger = logging.getLogger(__name__)
 
@@ -155,14 +156,15 @@ class Channel:
 
     def _send(self, parts: list[Part]) -> None:
         """Send these, then handle requests that waited for it, and so on until something has to be waited for."""
+        connection, outbox, owner = self.connection, self.outbox, self._owner
         while True:
             if parts:
-                self.outbox.add(parts)
-            if self.outbox.parts and not self._send_outbox():
+                outbox.add(parts)
+            if outbox.parts and not self._send_outbox():
                 break
-            if not self.connection.can_proceed or self._owner.is_stopping:
+            if owner.is_stopping or not connection.can_proceed:
                 break
-            parts = self.connection.proceed()
+            parts = connection.proceed()
         if not self.is_closed:
             self._rest()
 

@@ -37,14 +37,11 @@ def read_slice(segments: Segments, offset: int, max_bytes: int, *, max_offset: i
     uncommitted records (KAFKA-9807, 9835).
     """
     segment = segments.holding(offset)
-    found = _place_in(segment, offset)
-    if found is None:  # compaction emptied the rest of this segment
-        for segment in segments.from_offset(offset)[1:]:
-            found = _place_in(segment, offset)
-            if found is not None:
-                break
-        else:
-            return LogSlice(segments.active.file, segments.active.size_bytes, 0)
+    while (found := _place_in(segment, offset)) is None:
+        following = segments.after(segment)  # compaction emptied the rest of this one
+        if following is None:
+            return LogSlice(segment.file, segment.size_bytes, 0)
+        segment = following
     position, length = found  # of the first batch
     if length < max_bytes:
         length = max_bytes
