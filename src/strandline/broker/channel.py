@@ -35,7 +35,10 @@ class ChannelOwner(Protocol):
     clock: Callable[[], float]
     receive_buffer: memoryview
     is_stopping: bool
+    is_receiving: bool
+    answered: list[Channel]
 
+    def proceed_answered(self) -> None: ...
     def read_cold(self, work: ColdRead) -> Future[bytes]: ...
     def buffered_bytes_changed(self, by: int) -> None: ...
     def channel_closed(self, channel: Channel) -> None: ...
@@ -95,6 +98,17 @@ class Channel:
         return Traffic(self.connection.requests, self.received_bytes, self.outbox.sent_bytes)
 
     def _readable(self) -> None:
+        """Receive and answer; then others, whose answers came of it."""
+        owner = self._owner
+        owner.is_receiving = True
+        try:
+            self._receive()
+        finally:
+            owner.is_receiving = False
+            if owner.answered:
+                owner.proceed_answered()
+
+    def _receive(self) -> None:
         connection = self.connection
         if self.outbox.parts or not connection.takes_more:
             self._stop_reading()

@@ -8,6 +8,7 @@ from collections import Counter
 import click
 
 from strandline.cli.output import EXIT_FAULT
+from strandline.simulation.loads import LOADS, loads_of
 from strandline.simulation.nemesis import FAULTS
 from strandline.simulation.options import Options
 from strandline.simulation.runs import Outcome, plainest, run
@@ -17,12 +18,18 @@ TRANSCRIPT_LINES = 60
 
 
 def _fault_names(_: click.Context, __: click.Parameter, value: str | None) -> tuple[str, ...] | None:
-    if value is None:
-        return None
+    return None if value is None else _names_among(FAULTS, value)
+
+
+def _load_names(_: click.Context, __: click.Parameter, value: str | None) -> tuple[str, ...] | None:
+    return None if value is None else _names_among(LOADS, value)
+
+
+def _names_among(known: tuple[str, ...], value: str) -> tuple[str, ...]:
     names = tuple(name for name in value.split(",") if name)
-    unknown = [name for name in names if name not in FAULTS]
+    unknown = [name for name in names if name not in known]
     if unknown:
-        raise click.BadParameter(f"{', '.join(unknown)}: there are {', '.join(FAULTS)}")
+        raise click.BadParameter(f"{', '.join(unknown)}: there are {', '.join(known)}")
     return names
 
 
@@ -33,6 +40,9 @@ def _fault_names(_: click.Context, __: click.Parameter, value: str | None) -> tu
 @click.option("--seconds", type=click.IntRange(1), default=120, show_default=True, help="Of faults, simulated.")
 @click.option("--steps", "steps_max", type=click.IntRange(1), help="Stop after so many steps.")
 @click.option("--faults", callback=_fault_names, metavar="NAME,…", help=f"Only these of: {', '.join(FAULTS)}.")
+@click.option(
+    "--load", callback=_load_names, metavar="NAME,…", help=f"These of: {', '.join(LOADS)}; else the seed draws some."
+)
 @click.option("--replay", is_flag=True, help="Print everything that happens.")
 def simulate(
     seed: int,
@@ -41,6 +51,7 @@ def simulate(
     seconds: int,
     steps_max: int | None,
     faults: tuple[str, ...] | None,
+    load: tuple[str, ...] | None,
     replay: bool,
 ) -> None:
     """Run a whole cluster in one thread, with faults; check every step.
@@ -52,7 +63,14 @@ def simulate(
     began_s = time.process_time()
     total: list[Outcome] = []
     for each in range(seed, seed + seeds):
-        options = Options(seed=each, brokers=brokers, seconds=seconds, faults=faults, steps_max=steps_max)
+        options = Options(
+            seed=each,
+            brokers=brokers,
+            seconds=seconds,
+            faults=faults,
+            load=load or loads_of(each),
+            steps_max=steps_max,
+        )
         outcome = run(options, whole_transcript=replay)
         total.append(outcome)
         if replay:

@@ -12,15 +12,18 @@ from strandline.model.partitions import TopicPartition
 from strandline.simulation.client import SimulatedClient
 from strandline.simulation.history import History
 from strandline.simulation.network import Network
-from strandline.simulation.observed import batches_in
+from strandline.simulation.observed import Batch, batches_in
 from strandline.simulation.world import World
 from strandline.wire.messages.fetch import FetchPartition, FetchRequest, FetchResponse, FetchTopic, PartitionData
 
 FETCH_VERSION = 12
 FETCH_BYTES = 4096
+READ_UNCOMMITTED, READ_COMMITTED = 0, 1
 
 
 class Consumer(SimulatedClient):
+    isolation_level = READ_UNCOMMITTED
+
     def __init__(
         self,
         world: World,
@@ -63,6 +66,7 @@ class Consumer(SimulatedClient):
             max_wait_ms=1_000,
             min_bytes=1,
             max_bytes=FETCH_BYTES,
+            isolation_level=self.isolation_level,
             session_id=0,
             session_epoch=-1,
             topics=[FetchTopic(topic=self.partition.topic, partitions=[asked])],
@@ -81,7 +85,10 @@ class Consumer(SimulatedClient):
             self._leader = None
             return
         records = data.records if isinstance(data.records, bytes | memoryview) else b""
-        for batch in batches_in(bytes(records)):
+        self._read([*batches_in(bytes(records))], data)
+
+    def _read(self, batches: list[Batch], _: PartitionData) -> None:
+        for batch in batches:
             if batch.last_offset < self.position:
                 continue
             if batch.base_offset > self.position:

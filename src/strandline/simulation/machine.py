@@ -150,7 +150,7 @@ class Machine:
         await broker.membership.hand_over()
         if self.broker is not broker:
             return  # it was killed meanwhile
-        broker.groups.close()
+        broker.groups.led.close()
         surroundings.listening.close()
         await broker.close()
         self.world.tell(f"{self.name} has stopped")
@@ -175,6 +175,11 @@ class Machine:
     def lose_power_after(self, operations: int) -> None:
         self.die_after(operations)
         self.dies_of_power_loss = True
+
+    def keep_power(self) -> None:
+        """After all."""
+        self.disk.let_go()
+        self.dies_of_power_loss = False
 
     def die(self) -> None:
         """`PowerLost` has come."""

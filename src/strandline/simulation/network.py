@@ -75,6 +75,7 @@ class Line:
         self.to_server = Pipe(network, self, place, target, to_client=False)
         self.to_client = Pipe(network, self, target, place, to_client=True)
         self.is_accepted = False
+        self.is_refused = False  # for good: who listens later must not hear the second word without the first
         self.waiting: list[bytes | None] = []  # for the listener to accept
 
     def accept(self, server: End, process: Process) -> None:
@@ -103,7 +104,8 @@ class Line:
                     self.client = None
             return
         if not self.is_accepted:
-            if not network.knock(self):
+            if self.is_refused or not network.knock(self):
+                self._refuse()
                 return
             if not self.is_accepted:
                 self.waiting.append(data)
@@ -117,6 +119,11 @@ class Line:
             self.server = None
             network.forget(self)
         self._give(server, self.server_process, data)
+
+    def _refuse(self) -> None:
+        if self.is_refused and self._network.is_on(self.target):
+            self.to_client.send(None)
+        self.is_refused = True
 
     def _give(self, end: End, process: Process, data: bytes | None) -> None:
         """When the process has time for it."""

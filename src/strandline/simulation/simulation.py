@@ -17,11 +17,13 @@ from strandline.simulation.disk import PowerLost
 from strandline.simulation.failure import OutOfSteps, Violation
 from strandline.simulation.history import AcknowledgedStays, History, OnceAndInOrder, ReadsAreTrue
 from strandline.simulation.invariants import ALL_INVARIANTS, Invariant
+from strandline.simulation.load import WantedTopic
+from strandline.simulation.loads import KINDS
 from strandline.simulation.machine import Machine
 from strandline.simulation.nemesis import FAULTS, Nemesis
 from strandline.simulation.network import Network
 from strandline.simulation.observer import Observer
-from strandline.simulation.options import Options
+from strandline.simulation.options import RECORDS, Options
 from strandline.simulation.producers import Producer
 from strandline.simulation.simulated_host import SimulatedHost
 from strandline.simulation.simulated_store import SimulatedStore
@@ -62,6 +64,9 @@ class Simulation:
             OnceAndInOrder(self.history),
             ReadsAreTrue(self.history),
         ]
+        self.loads = [KINDS[name](self) for name in options.load if name in KINDS]
+        for load in self.loads:
+            self.invariants += load.invariants
         self._up: set[int] = set()
         self._moment_us = self._moment_step = 0
 
@@ -81,6 +86,12 @@ class Simulation:
             "replica.fetch.wait.max.ms": str(chance.choice((500, 2_000))),
             "zookeeper.session.timeout.ms": str(SESSION_TIMEOUT_MS),
             "log.cleaner.enable": "false",
+            **{
+                name: value
+                for load in self.options.load
+                if load in KINDS
+                for name, value in KINDS[load].properties.items()
+            },
         }
 
     def run(self) -> None:
@@ -95,11 +106,33 @@ class Simulation:
     def _start(self) -> None:
         for number, machine in enumerate(self.machines):
             self.world.after(number * SECOND_US, machine.start)
-        ready: list[str] = []
-        administrator = Administrator(self.world, self.network, "administrator", self.names)
-        administrator.begin(administrator.create("events", 2, self.options.brokers, {}, lambda: ready.append("events")))
-        self._run_until(lambda: bool(ready), START_S, "the topic was not created")
+        wanted = [WantedTopic("events", 2, {})] if RECORDS in self.options.load else []
+        for load in self.loads:
+            wanted += load.topics
+        for number, topic in enumerate(wanted):
+            self._create(topic, "administrator" if number == 0 else f"administrator {number}")
         pace_ms = self.chance.choice(PACES_MS)
+        if RECORDS in self.options.load:
+            self._start_records(pace_ms)
+        for load in self.loads:
+            load.start(pace_ms)
+        self.nemesis.start()
+
+    def _create(self, topic: WantedTopic, name: str) -> None:
+        ready: list[str] = []
+        administrator = Administrator(self.world, self.network, name, self.names)
+        administrator.begin(
+            administrator.create(
+                topic.name,
+                topic.partitions,
+                topic.replicas or self.options.brokers,
+                topic.configs,
+                lambda: ready.append(topic.name),
+            )
+        )
+        self._run_until(lambda: bool(ready), START_S, f"{topic.name} was not created")
+
+    def _start_records(self, pace_ms: tuple[int, int]) -> None:
         for index in range(2):
             partition = TopicPartition("events", index)
             acks = self.chance.choice((0, 1))
@@ -110,7 +143,6 @@ class Simulation:
             )
             self.consumers.append(consumer)
             consumer.start()
-        self.nemesis.start()
 
     def _produce(self, name: str, partition: TopicPartition, acks: int, pace_ms: tuple[int, int]) -> None:
         producer = Producer(
@@ -124,25 +156,36 @@ class Simulation:
         self.nemesis.end()
         healed_us = self.world.now_us
         careful = [producer for producer in self.producers if producer.is_idempotent]
+        for load in self.loads:
+            load.heal()
         self._run_until(
-            lambda: all(producer.last_acknowledged_us > healed_us for producer in careful),
+            lambda: (
+                all(producer.last_acknowledged_us > healed_us for producer in careful)
+                and all(load.has_got_on() for load in self.loads)
+            ),
             HEAL_S,
             "producers do not get on after everything was mended",
         )
         for producer in self.producers:
             producer.is_stopping = True
+        for load in self.loads:
+            load.stop()
         self._run_until(
-            lambda: all(producer.is_done for producer in self.producers), HEAL_S, "producers do not come to their end"
+            lambda: all(producer.is_done for producer in self.producers) and all(load.is_done() for load in self.loads),
+            HEAL_S,
+            "producers do not come to their end",
         )
         self._run_until(self._is_whole, HEAL_S, "replicas do not come together again")
         self._run_until(self._is_read, HEAL_S, "consumers do not come to the end")
+        for load in self.loads:
+            self._run_until(load.is_settled, HEAL_S, f"the load of {type(load).name} is not settled")
 
     def _is_read(self) -> bool:
-        ends = {truth.name: truth.committed_end for truth in self.observer.partitions.values()}
+        ends = {truth.name: truth.committed_end for truth in self.observer.living}
         return all(consumer.position >= ends[consumer.partition] for consumer in self.consumers)
 
     def _is_whole(self) -> bool:
-        for truth in self.observer.partitions.values():
+        for truth in self.observer.living:
             if truth.stored is None or sorted(truth.stored.isr) != sorted(truth.assigned):
                 return False
             ends = {truth.replica(broker_id).log_end_offset for broker_id in truth.assigned}
@@ -214,6 +257,9 @@ class Simulation:
             self.observer.look(machine)
         if self.history.complaints:
             self._fail("ReadsAreTrue", self.history.complaints[0])
+        for load in self.loads:
+            if load.complaints:
+                self._fail(*load.complaints[0])
         if not self.observer.changed:
             return
         for truth in self.observer.take_changed():
