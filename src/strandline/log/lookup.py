@@ -160,9 +160,13 @@ def aborted_transactions(
     segments: Segments, fetch_offset: int, upper_bound_offset: int, require_index: Callable[[Segment], None]
 ) -> list[AbortedTransaction]:
     """Aborted transactions a read_committed reader of [fetch, upper bound) must filter out."""
-    collected: list[AbortedTransaction] = []
-    for segment in segments.from_offset(fetch_offset):
+
+    def has_aborted(segment: Segment) -> bool:
         require_index(segment)
+        return not segment.aborted.is_empty
+
+    collected: list[AbortedTransaction] = []
+    for segment in segments.with_aborted_from(fetch_offset, has_aborted):
         found, is_complete = segment.aborted.collect(fetch_offset, upper_bound_offset)
         collected += found
         if is_complete:
