@@ -51,12 +51,14 @@ class ManyTopics(Load):
     rounds_max: int = 3
 
     def turn(self, bench: Bench) -> Measured:
-        """Created by five requests of 200 each, then deleted in the same way."""
+        """Created by five requests of 200 each, then deleted in the same way: until no folder has the name any more, for
+        Kafka answers before."""
         topics = bench.scale.some(self.topics, self.topics // 5)
         begun_s, begun_cpu_s = time.perf_counter(), bench.side.cpu_s()
         names = bench.create(topics)
         created_s, created_cpu_s = time.perf_counter(), bench.side.cpu_s()
         bench.delete(names)
+        bench.wait_until_gone(names)
         return {
             "cpu_s": created_cpu_s - begun_cpu_s,
             "seconds": created_s - begun_s,
