@@ -51,8 +51,8 @@ class ManyTopics(Load):
     rounds_max: int = 3
 
     def turn(self, bench: Bench) -> Measured:
-        """Created by five requests of 200 each, then deleted in the same way: until no folder has the name any more, for
-        Kafka answers before."""
+        """Created by five requests of 200 each, then deleted in the same way, until no folder has their names any more:
+        Kafka answers before that."""
         topics = bench.scale.some(self.topics, self.topics // 5)
         begun_s, begun_cpu_s = time.perf_counter(), bench.side.cpu_s()
         names = bench.create(topics)
