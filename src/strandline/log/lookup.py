@@ -34,6 +34,21 @@ def read_slice(segments: Segments, offset: int, max_bytes: int, *, max_offset: i
     The limits are taken once, by the caller: reading them again while data arrives is how readers got to see
     uncommitted records (KAFKA-9807, 9835).
     """
+    active = segments.active
+    position = active.read_ends.get(offset)  # by those who follow the end of the log, mostly
+    if position is not None:
+        end = active.size_bytes if max_offset >= log_end_offset else active.read_ends.get(max_offset, 0)
+        if 0 < end - position <= max_bytes:
+            if end == active.size_bytes:
+                active.was_read_to_its_end(log_end_offset)
+            return LogSlice(active.file, position, end - position)
+    found_slice = _find_slice(segments, offset, max_bytes, max_offset, log_end_offset)
+    if found_slice.file is active.file and found_slice.position + found_slice.length == active.size_bytes:
+        active.was_read_to_its_end(log_end_offset)
+    return found_slice
+
+
+def _find_slice(segments: Segments, offset: int, max_bytes: int, max_offset: int, log_end_offset: int) -> LogSlice:
     for segment in segments.from_offset(offset):
         # What the kernel read ahead for somebody far behind would pass for what others use, and stay (SPEC P5).
         segment.file.read_nothing_ahead()
