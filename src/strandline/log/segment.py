@@ -29,6 +29,7 @@ from strandline.records.batch import NO_TIMESTAMP, BatchHead
 
 RELATIVE_OFFSET_MAX = 2**31 - 1
 FAR_BYTES = 2 * SCAN_BYTES  # between index entries: few batches lie there, of which the next entry's is likely wanted
+READ_ENDS_MAX = 16
 
 
 class Segment:
@@ -37,7 +38,7 @@ class Segment:
     __slots__ = (
         "_aborted", "_file", "_filesystem", "_first_timestamp", "_max_timestamp", "_offset_index", "_time_index",
         "base_offset", "bytes_since_index_entry", "created_ms", "directory", "index_entries_left", "is_preallocated",
-        "offset_of_max_timestamp", "roll_jitter_ms", "settings", "size_bytes", "suffix",
+        "offset_of_max_timestamp", "read_ends", "roll_jitter_ms", "settings", "size_bytes", "suffix",
     )  # fmt: skip
 
     def __init__(
@@ -64,6 +65,7 @@ class Segment:
         self.offset_of_max_timestamp = base_offset
         self.is_preallocated = False  # whether the indexes can take entries
         self.index_entries_left = 0  # how many more both of them take
+        self.read_ends: dict[int, int] = {}  # offset and position at which it ended when somebody read up to there
         self._max_timestamp: int | None = None  # None until read from the time index
         self._first_timestamp: int | None = None  # None until read from the first batch
         self._file: File | None = None
@@ -262,6 +264,12 @@ class Segment:
             self.rebuild_indexes()
             return find_batch(self.file, self.offset_index.lookup(offset)[1], self.size_bytes, offset)
 
+    def was_read_to_its_end(self, log_end_offset: int) -> None:
+        """Whoever has read the active segment to its end goes on from there: then nothing has to be searched."""
+        self.read_ends[log_end_offset] = self.size_bytes
+        if len(self.read_ends) > READ_ENDS_MAX:
+            del self.read_ends[next(iter(self.read_ends))]
+
     def heads(self, position: int = 0) -> Iterator[tuple[int, BatchHead]]:
         return scan_heads(self.file, position, self.size_bytes)
 
@@ -290,6 +298,7 @@ class Segment:
     def truncate_to(self, offset: int) -> int:
         """Drop `offset` and everything above; returns the bytes cut."""
         found = self.position_of(offset)
+        self.read_ends.clear()
         self.offset_index.truncate_to(offset)
         self.time_index.truncate_to(offset)
         self.aborted.truncate_to(offset)
