@@ -23,6 +23,7 @@ class CommittedReader(Consumer):
             load.world, simulation.network, name, simulation.names, partition, load.records, pause_ms=pace_ms
         )
         self._load = load
+        self.is_compacted = load.is_compacted
 
     def _read(self, batches: list[Batch], data: PartitionData) -> None:
         begin = self.position

@@ -23,6 +23,7 @@ READ_UNCOMMITTED, READ_COMMITTED = 0, 1
 
 class Consumer(SimulatedClient):
     isolation_level = READ_UNCOMMITTED
+    is_compacted = False  # what it reads
 
     def __init__(
         self,
@@ -40,7 +41,7 @@ class Consumer(SimulatedClient):
         self.position = 0
         self.is_stopping = False
         self._history = history
-        self._pause_ms = pause_ms
+        self.pause_ms = pause_ms
         self._leader: str | None = None
         self._leader_epoch = -1
 
@@ -53,7 +54,7 @@ class Consumer(SimulatedClient):
                 await self._poll()
             except PeerFailed:
                 self._leader = None
-            await self.pause(self.chance.randint(*self._pause_ms))
+            await self.pause(self.chance.randint(*self.pause_ms))
 
     async def _poll(self) -> None:
         if self._leader is None:
@@ -91,8 +92,9 @@ class Consumer(SimulatedClient):
         for batch in batches:
             if batch.last_offset < self.position:
                 continue
-            if batch.base_offset > self.position:
+            if batch.base_offset > self.position and not self.is_compacted:
                 self._history.complaints.append(f"{self.name} asked for {self.position} and got {batch}")
             self.position = batch.last_offset + 1
             self._leader_epoch = max(self._leader_epoch, batch.leader_epoch)
-            self._history.was_read(self.name, self.partition, batch)
+            if not self.is_compacted:
+                self._history.was_read(self.name, self.partition, batch)

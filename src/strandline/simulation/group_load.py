@@ -46,6 +46,7 @@ class GroupLoad(Load):
         self._generation = 0  # the highest that somebody was given partitions in
         self._generation_us = 0
         self._members: list[GroupMember] = []
+        self.is_healed = False
         self._healed_us = self._stopped_us = self._inspected_us = 0
 
     def start(self, pace_ms: tuple[int, int]) -> None:
@@ -145,6 +146,8 @@ class GroupLoad(Load):
 
     def heal(self) -> None:
         self._healed_us = self.world.now_us
+        self.is_healed = True
+        self._members[-1].is_stopping = True  # or the doubles would go on throwing each other out
 
     def has_got_on(self) -> bool:
         return min(self._acknowledged_us.values()) > self._healed_us

@@ -160,7 +160,7 @@ class GroupMember(CoordinatedClient):
                 await self._beat()
 
     def _fate(self) -> Fate:
-        return self.chance.choices(list(Fate), (100, 2, 1, 1))[0]
+        return Fate.WORK if self._load.is_healed else self.chance.choices(list(Fate), (100, 2, 1, 1))[0]
 
     async def _meet(self, fate: Fate) -> None:
         if fate is Fate.LEAVE:

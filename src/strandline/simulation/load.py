@@ -13,6 +13,9 @@ from strandline.simulation.invariants import Invariant
 if TYPE_CHECKING:
     from strandline.simulation.simulation import Simulation
 
+COMPACTION = "compaction"
+COMPACTED = {"cleanup.policy": "compact", "segment.bytes": "1024", "min.cleanable.dirty.ratio": "0.1"}
+
 
 class Complaint(NamedTuple):
     """What a client itself noticed."""

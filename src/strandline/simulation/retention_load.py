@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 TOPIC = "news"
 PARTITION = TopicPartition(TOPIC, 0)
+QUICK_MS = 600
 
 
 class LogStartGoesUp:
@@ -81,7 +82,7 @@ class RetentionLoad(Load):
 
     def start(self, pace_ms: tuple[int, int]) -> None:
         simulation = self.simulation
-        quick_ms = (pace_ms[0], max(pace_ms[1] // 10, pace_ms[0]))
+        quick_ms = (pace_ms[0], min(pace_ms[1], QUICK_MS))
         self._producers.append(
             Producer(
                 self.world,
@@ -106,6 +107,8 @@ class RetentionLoad(Load):
 
     def heal(self) -> None:
         self._healed_us = self.world.now_us
+        for reader in self._readers:
+            reader.pause_ms = (1, 50)
 
     def has_got_on(self) -> bool:
         return all(producer.last_acknowledged_us > self._healed_us for producer in self._producers)

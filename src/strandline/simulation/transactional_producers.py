@@ -136,7 +136,7 @@ class TransactionalProducer(TransactionRequests):
         sequence = self._sequences.get(partition, 0)
         value = f"{transaction}/{partition.partition}/{number}".encode() + b"." * self.chance.randint(0, 60)
         data = build_batch(
-            [Record(0, self.host.now_ms(), None, value)],
+            [Record(0, self.host.now_ms(), value, value)],  # its key is its own: compaction takes nothing away
             producer_id=self.producer_id,
             producer_epoch=self.producer_epoch,
             base_sequence=sequence,
