@@ -59,7 +59,7 @@ kills: $(CLUSTER_READY)          ## kill -9 of leader, follower and controller i
 copy: $(READY)                   ## 100,000 records copied exactly once, while brokers and copiers are killed
 	@STRANDLINE_COPY_RECORDS=100000 $(BIN)/python -m pytest -q tests/cluster/test_transactions_over_kills.py
 
-interop: $(READY)                ## Apache Kafka itself as referee; needs Maven and Java, fails without them
+interop: $(CLUSTER_READY)        ## Apache Kafka itself as referee; needs Maven and Java, fails without them
 	@$(BIN)/python -m pytest -q -m interop -p no:randomly tests/interop
 
 rewrite: $(READY)                ## write the scenario transcripts anew; read the diff before you commit it

@@ -109,7 +109,7 @@ class TestColdReads:
         whole = LogSlice(file, 0, FILE_BYTES)
         expected = digest_of(whole.read())
         whole.drop_from_page_cache()
-        assert not whole.is_resident()
+        assert not page_cache.is_resident(file.fileno(), 0, FILE_BYTES)
         with RunningServer(slice_to_send=whole) as running, KafkaPeer(running.address) as peer:
             peer.send(FETCH + echo_request(2, b"after"))
             assert read_fetch_response(peer) == expected

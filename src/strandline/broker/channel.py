@@ -30,7 +30,10 @@ class ChannelOwner(Protocol):
     clock: Callable[[], float]
     receive_buffer: memoryview
     is_stopping: bool
+    is_receiving: bool
+    answered: list[Channel]
 
+    def proceed_answered(self) -> None: ...
     def read_cold(self, work: ColdRead) -> Future[bytes]: ...
     def buffered_bytes_changed(self, by: int) -> None: ...
     def channel_closed(self, channel: Channel) -> None: ...
@@ -89,6 +92,17 @@ class Channel:
         return Traffic(self.connection.requests, self.received_bytes, self.outbox.sent_bytes)
 
     def _readable(self) -> None:
+        """Receive and answer; then others, whose answers came of it."""
+        owner = self._owner
+        owner.is_receiving = True
+        try:
+            self._receive()
+        finally:
+            owner.is_receiving = False
+            if owner.answered:
+                owner.proceed_answered()
+
+    def _receive(self) -> None:
         connection = self.connection
         if self.outbox.parts or not connection.takes_more:
             self._stop_reading()
@@ -176,6 +190,8 @@ class Channel:
         except Exception as failure:  # the disk, or our bug: whatever it is, the peer must not wait for the rest
             self._close_incomplete(failure)
             return False
+        if sending is Sending.DONE and not self._is_writing:  # nearly always
+            return True
         self._watch_writable(sending is Sending.BLOCKED or sending is Sending.TURN_OVER)
         if sending is Sending.COLD:
             self._read_cold()

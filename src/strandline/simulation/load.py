@@ -48,7 +48,7 @@ class Load:
         self.complaints.append(Complaint(invariant, sentence))
 
     def start(self, pace_ms: tuple[int, int]) -> None:
-        raise NotImplementedError
+        """Clients begin to work, with so long between two things that they do."""
 
     def heal(self) -> None:
         """Everything is mended from now on."""
