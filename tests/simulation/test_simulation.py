@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import os
+import pickle
 import subprocess
 import sys
 
 import pytest
 
+from strandline.simulation.failure import Violation
+from strandline.simulation.many_runs import run_all
 from strandline.simulation.options import Options
 from strandline.simulation.runs import run
 
@@ -33,6 +36,18 @@ def test_same_seed_same_run() -> None:
     first, second = fingerprints("1"), fingerprints("2")
     assert first == second
     assert len(set(first)) == 2
+
+
+def test_runs_in_other_processes_are_the_same_and_in_order() -> None:
+    wanted = [Options(seed=seed, seconds=10) for seed in (3, 1, 2)]
+    alone, together = (list(run_all(wanted, jobs)) for jobs in (1, 2))
+    assert [outcome.options.seed for outcome in together] == [3, 1, 2]
+    assert [outcome.fingerprint for outcome in together] == [outcome.fingerprint for outcome in alone]
+
+
+def test_a_violation_is_told_between_processes() -> None:
+    found = pickle.loads(pickle.dumps(Violation("StrongIsr", "2 lacks something", 17)))
+    assert (found.invariant, found.sentence, found.step) == ("StrongIsr", "2 lacks something", 17)
 
 
 @pytest.mark.parametrize("seed", KEPT)

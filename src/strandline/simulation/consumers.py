@@ -18,6 +18,7 @@ from strandline.wire.messages.fetch import FetchPartition, FetchRequest, FetchRe
 
 FETCH_VERSION = 12
 FETCH_BYTES = 4096
+FAR_BEHIND = 100  # offsets
 
 
 class Consumer(SimulatedClient):
@@ -29,15 +30,13 @@ class Consumer(SimulatedClient):
         brokers: tuple[str, ...],
         partition: TopicPartition,
         history: History,
-        *,
-        pause_ms: tuple[int, int],
     ) -> None:
         super().__init__(world, network, name, brokers)
         self.partition = partition
         self.position = 0
         self.is_stopping = False
         self._history = history
-        self._pause_ms = pause_ms
+        self._is_behind = False  # so that it asks for more at once
         self._leader: str | None = None
         self._leader_epoch = -1
 
@@ -50,9 +49,10 @@ class Consumer(SimulatedClient):
                 await self._poll()
             except PeerFailed:
                 self._leader = None
-            await self.pause(self.chance.randint(*self._pause_ms))
+            await self.pause(0 if self._is_behind else self.pace.pause_ms())
 
     async def _poll(self) -> None:
+        self._is_behind = False
         if self._leader is None:
             leader, epoch = await self.leader_of(self.partition.topic, self.partition.partition)
             if epoch < self._leader_epoch:
@@ -89,3 +89,4 @@ class Consumer(SimulatedClient):
             self.position = batch.last_offset + 1
             self._leader_epoch = max(self._leader_epoch, batch.leader_epoch)
             self._history.was_read(self.name, self.partition, batch)
+        self._is_behind = data.high_watermark - self.position > FAR_BEHIND

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from itertools import pairwise
 from typing import Protocol
 
-from strandline.simulation.observed import LookedAt, PartitionTruth, Replica
+from strandline.simulation.observed import PartitionTruth, Replica
 
 
 class Invariant(Protocol):
@@ -130,13 +130,12 @@ class SameOffsetSameBatch:
 
     def __init__(self) -> None:
         self._known: dict[tuple[PartitionTruth, int, int], tuple[int, int]] = {}
-        self._looked_at = LookedAt()
 
     def check(self, truth: PartitionTruth) -> Iterator[str]:
         if truth.is_compacted:
             return
         for replica in truth.replicas.values():
-            for batch in self._looked_at.new_batches(replica):
+            for batch in replica.news:
                 known = self._known.setdefault(
                     (truth, batch.base_offset, batch.leader_epoch), (batch.last_offset, batch.crc)
                 )
@@ -149,18 +148,18 @@ class Contiguous:
 
     name = "Contiguous"
 
-    def __init__(self) -> None:
-        self._looked_at = LookedAt()
-
     def check(self, truth: PartitionTruth) -> Iterator[str]:
         if truth.is_compacted:
             return
         for replica in truth.replicas.values():
-            for batch, following in pairwise(self._looked_at.new_batches(replica)):
-                if following.base_offset != batch.last_offset + 1:
-                    yield f"{replica.broker_id}: {batch} is followed by {following}"
-                if following.leader_epoch < batch.leader_epoch:
-                    yield f"{replica.broker_id}: the epoch falls from {batch} to {following}"
+            if not replica.news:
+                continue
+            known = replica.news if replica.before_news is None else [replica.before_news, *replica.news]
+            for before, following in pairwise(known):
+                if following.base_offset != before.last_offset + 1:
+                    yield f"{replica.broker_id}: {before} is followed by {following}"
+                if following.leader_epoch < before.leader_epoch:
+                    yield f"{replica.broker_id}: the epoch falls from {before} to {following}"
 
 
 ALL_INVARIANTS = (

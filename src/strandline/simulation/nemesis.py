@@ -1,6 +1,7 @@
 """The enemy: chooses faults, one after another, within what a correct cluster must survive.
 
-Between faults it leaves some time, and at the end of each it mends what it broke.
+Between faults it leaves some time, and at the end of each it mends what it broke. Now and then it leaves enough for
+everything to come to rest: what a fault does to a cluster that is whole is another thing.
 """
 
 from __future__ import annotations
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
     from strandline.simulation.simulation import Simulation
 
 SECOND_US = 1_000_000
+QUIET_SHARE = 0.1
+QUIET_S = (20, 50)
 Fault = Callable[[], None]
 
 
@@ -64,7 +67,10 @@ class Nemesis:
         self.injected[name] += 1
         self._world.tell(f"fault: {name}")
         self._faults[name]()
-        self._later(self._strike, 0.2, 12)
+        if self._chance.random() < QUIET_SHARE:
+            self._later(self._strike, *QUIET_S)
+        else:
+            self._later(self._strike, 0.2, 12)
 
     def _machine(self) -> Machine:
         return self._chance.choice(self._machines)

@@ -35,6 +35,9 @@ class Outcome:
         world = f"--seed {options.seed} --brokers {options.brokers} --seconds {options.seconds}"
         return f"strandline simulate {world}{faults}"
 
+    def without_transcript(self) -> Outcome:
+        return replace(self, transcript=())
+
 
 def run(options: Options, *, whole_transcript: bool = False) -> Outcome:
     """Never raises for what it finds."""
@@ -50,11 +53,12 @@ def dying_quietly() -> Iterator[None]:
     hook, was_collecting, logger = sys.unraisablehook, gc.isenabled(), logging.getLogger("strandline")
     gc.disable()  # a run is short, and what it leaves goes in one go
     sys.unraisablehook = lambda _: None
-    logger.disabled, was_disabled = True, logger.disabled
+    propagate, logger.propagate = logger.propagate, False
+    handlers, logger.handlers = logger.handlers, [logging.NullHandler()]
     try:
         yield
     finally:
-        sys.unraisablehook, logger.disabled = hook, was_disabled
+        sys.unraisablehook, logger.propagate, logger.handlers = hook, propagate, handlers
         if was_collecting:
             gc.enable()
 

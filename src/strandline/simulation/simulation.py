@@ -13,7 +13,6 @@ from typing import NoReturn
 from strandline.model.partitions import TopicPartition
 from strandline.simulation.administrator import Administrator
 from strandline.simulation.consumers import Consumer
-from strandline.simulation.disk import PowerLost
 from strandline.simulation.failure import OutOfSteps, Violation
 from strandline.simulation.history import AcknowledgedStays, History, OnceAndInOrder, ReadsAreTrue
 from strandline.simulation.invariants import ALL_INVARIANTS, Invariant
@@ -23,7 +22,6 @@ from strandline.simulation.network import Network
 from strandline.simulation.observer import Observer
 from strandline.simulation.options import Options
 from strandline.simulation.producers import Producer
-from strandline.simulation.simulated_host import SimulatedHost
 from strandline.simulation.simulated_store import SimulatedStore
 from strandline.simulation.unforeseen import Unforeseen
 from strandline.simulation.world import World
@@ -33,7 +31,6 @@ START_S = 60
 HEAL_S = 120
 SESSION_TIMEOUT_MS = 6_000
 STEPS_PER_MOMENT_MAX = 20_000
-PACES_MS = ((5, 500), (50, 3_000), (500, 15_000))
 
 
 class Simulation:
@@ -99,23 +96,18 @@ class Simulation:
         administrator = Administrator(self.world, self.network, "administrator", self.names)
         administrator.begin(administrator.create("events", 2, self.options.brokers, {}, lambda: ready.append("events")))
         self._run_until(lambda: bool(ready), START_S, "the topic was not created")
-        pace_ms = self.chance.choice(PACES_MS)
         for index in range(2):
             partition = TopicPartition("events", index)
             acks = self.chance.choice((0, 1))
-            self._produce(f"careful-{index}", partition, -1, pace_ms)
-            self._produce(f"careless-{index}", partition, acks, pace_ms)
-            consumer = Consumer(
-                self.world, self.network, f"reader-{index}", self.names, partition, self.history, pause_ms=pace_ms
-            )
+            self._produce(f"careful-{index}", partition, -1)
+            self._produce(f"careless-{index}", partition, acks)
+            consumer = Consumer(self.world, self.network, f"reader-{index}", self.names, partition, self.history)
             self.consumers.append(consumer)
             consumer.start()
         self.nemesis.start()
 
-    def _produce(self, name: str, partition: TopicPartition, acks: int, pace_ms: tuple[int, int]) -> None:
-        producer = Producer(
-            self.world, self.network, name, self.names, partition, self.history, acks=acks, pause_ms=pace_ms
-        )
+    def _produce(self, name: str, partition: TopicPartition, acks: int) -> None:
+        producer = Producer(self.world, self.network, name, self.names, partition, self.history, acks=acks)
         self.producers.append(producer)
         producer.start()
 
@@ -123,6 +115,8 @@ class Simulation:
         self.world.tell("heal")
         self.nemesis.end()
         healed_us = self.world.now_us
+        for client in (*self.producers, *self.consumers):
+            client.pace.hurry()
         careful = [producer for producer in self.producers if producer.is_idempotent]
         self._run_until(
             lambda: all(producer.last_acknowledged_us > healed_us for producer in careful),
@@ -171,51 +165,42 @@ class Simulation:
         event = world.next_event()
         if event is None or event.callback is None:
             self._fail("Progress", "nothing will ever happen again")
-        self._check_time_passes()
-        machine = self._machine_of(event.process)
-        if machine is None:
+        if world.now_us == self._moment_us:
+            self._check_time_passes()
+        else:
+            self._moment_us, self._moment_step = world.now_us, world.steps
+        if event.process is None:
             event.callback()
         else:
-            self._run_on(machine, event.callback)
-        self._check(machine)
+            event.process.run(event.callback)
+        self._check()
 
     def _check_time_passes(self) -> None:
         """Whoever goes round and round within one moment would never end."""
-        if self.world.now_us != self._moment_us:
-            self._moment_us, self._moment_step = self.world.now_us, self.world.steps
-        elif self.world.steps - self._moment_step > STEPS_PER_MOMENT_MAX:
+        if self.world.steps - self._moment_step > STEPS_PER_MOMENT_MAX:
             self._fail("Progress", f"more than {STEPS_PER_MOMENT_MAX} steps in one moment")
 
-    def _machine_of(self, process: object) -> Machine | None:
-        if isinstance(process, SimulatedHost):
-            for machine in self.machines:
-                if machine.host is process:
-                    return machine
-        return None
-
-    def _run_on(self, machine: Machine, callback: Callable[[], object]) -> None:
-        assert machine.host is not None
-        machine.disk.now_ms = machine.host.now_ms()
-        try:
-            callback()
-        except PowerLost:
-            machine.die()
-
-    def _check(self, machine: Machine | None) -> None:
+    def _check(self) -> None:
         if self.unforeseen.failures:
             self._fail("Unforeseen", self.unforeseen.failures[0])
-        for each in self.machines:
-            if not each.is_up and each.broker_id in self._up:
-                self._up.discard(each.broker_id)
-                self.observer.went_down(each, lost_power=not self.network.is_on(each.name))
-            elif each.is_up:
-                self._up.add(each.broker_id)
-        if machine is not None:
-            self.observer.look(machine)
+        for machine in self.machines:
+            if machine.has_acted:
+                machine.has_acted = False
+                self._look_at(machine)
         if self.history.complaints:
             self._fail("ReadsAreTrue", self.history.complaints[0])
-        if not self.observer.changed:
-            return
+        if self.observer.changed:
+            self._check_changed()
+
+    def _look_at(self, machine: Machine) -> None:
+        if machine.broker is not None:
+            self._up.add(machine.broker_id)
+            self.observer.look(machine, machine.broker)
+        elif machine.broker_id in self._up:
+            self._up.discard(machine.broker_id)
+            self.observer.went_down(machine, lost_power=not self.network.is_on(machine.name))
+
+    def _check_changed(self) -> None:
         for truth in self.observer.take_changed():
             for replica in truth.replicas.values():
                 if replica.leads_in is not None:
@@ -227,6 +212,8 @@ class Simulation:
             for invariant in self.invariants:
                 for sentence in invariant.check(truth):
                     self._fail(invariant.name, f"{truth.name}: {sentence}")
+            for replica in truth.replicas.values():
+                replica.was_looked_at()
 
     def _fail(self, invariant: str, sentence: str) -> NoReturn:
         raise Violation(invariant, sentence, self.world.steps)
