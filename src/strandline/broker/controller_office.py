@@ -310,7 +310,14 @@ class Office:
 
     async def _see_partitions(self, partitions: tuple[TopicPartition, ...]) -> None:
         nodes = await self._states(partitions)
-        self.step(PartitionsRead({name: node and leadership(name, node) for name, node in nodes.items()}))
+        found = {name: node and leadership(name, node) for name, node in nodes.items()}
+        brokers = self.controller.cluster.brokers.values()
+        restarted = {
+            name: restarted_since(node, leadership(name, node), brokers)
+            for name, node in nodes.items()
+            if node is not None
+        }
+        self.step(PartitionsRead(found, restarted))
 
     # Moves. They end when the new replicas are in sync, and leaders take seconds to give notice of that.
 

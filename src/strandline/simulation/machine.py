@@ -167,7 +167,7 @@ class Machine:
         await broker.membership.hand_over()
         if self.broker is not broker:
             return  # it was killed meanwhile
-        broker.groups.close()
+        broker.groups.led.close()
         surroundings.listening.close()
         await broker.close()
         self.world.tell(f"{self.name} has stopped")
