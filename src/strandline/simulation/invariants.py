@@ -3,8 +3,8 @@
 They look at a partition after any step that changed something about it, and know everything (`observed`). What Kafka
 promises is taken at its word: with `acks=all` and `min.insync.replicas` honoured, whatever a leader has shown as
 committed survives any clean election, for ever. One thing it does not promise: that a machine which loses power, with
-records in its page cache alone, still has them. Such a replica is excused until it has left the ISR once; the faults
-are chosen so that it is never the only one that has a record (docs/simulator.md).
+records in its page cache alone, still has them. Such a replica is excused until it is given something to do in its
+next life; the faults are chosen so that it is never the only one that has a record (docs/simulator.md).
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class StrongIsr:
             return
         for member in truth.stored.isr:
             replica = truth.replicas.get(member)
-            if replica is None or replica.has_lost_power or replica.is_unread:
+            if replica is None or replica.is_excused or replica.is_unread:
                 continue
             missing = truth.lacks(replica)
             if missing is not None:
@@ -117,7 +117,7 @@ class CommittedStays:
             if replica.leads_in is None:
                 continue
             missing = truth.lacks(replica)
-            if missing is None or replica.has_lost_power:
+            if missing is None or replica.is_excused:
                 continue
             if replica.leads_in == truth.stored.leader_epoch or replica.high_watermark > missing.base_offset:
                 yield f"{replica.broker_id} leads in epoch {replica.leads_in} without {missing}, which was committed"

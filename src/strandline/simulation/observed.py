@@ -77,6 +77,12 @@ class Replica:
         self.seen: tuple[object, ...] = ()
         self.reshapes = 0  # of its directory, in this life
 
+    @property
+    def is_excused(self) -> bool:
+        """Its machine lost power, and the controller has not given its replica anything to do yet. When it has, it
+        knows that this is another life, and has taken it out of the ISR (KIP-903)."""
+        return self.has_lost_power and not (self.is_up and self.leader_epoch >= 0)
+
     def read_all(self, log: Log) -> None:
         self.log = log
         self.is_unread = False

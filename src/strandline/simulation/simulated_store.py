@@ -121,6 +121,7 @@ class SessionLink:
         self.own_watches = Watches()
         self._is_late = False  # whether what is being done belongs to a connection that is gone
         self._has_lost = False  # something on its way
+        self.loses_next_answer = False  # to a write
         self.session = TreeSession(self, session_id, listener)
         self.is_up = True
         self._connection = 0  # which, counted
@@ -165,13 +166,19 @@ class SessionLink:
             self._has_lost = True
             return
         outcome: Any
+        written = self._store.transactions
         try:
             outcome = work()
         except StoreError as error:
             outcome = error
         finally:
             self._is_late = False
-        if connection == self._connection:
+        if connection != self._connection:
+            return
+        if self.loses_next_answer and self._store.transactions > written:
+            self.loses_next_answer = False
+            self.sever()
+        else:
             self.deliver(lambda: self._reply(answer, outcome))
 
     def _reply(self, answer: Answer[Any], outcome: Any) -> None:

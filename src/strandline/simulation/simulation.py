@@ -59,6 +59,7 @@ class Simulation:
             OnceAndInOrder(self.history),
             ReadsAreTrue(self.history),
         ]
+        self._complaints: list[tuple[str, str]] = []
         self._up: set[int] = set()
         self._moment_us = self._moment_step = 0
 
@@ -130,6 +131,42 @@ class Simulation:
         )
         self._run_until(self._is_whole, HEAL_S, "replicas do not come together again")
         self._run_until(self._is_read, HEAL_S, "consumers do not come to the end")
+        self._run_until(self._is_known, HEAL_S, "some broker does not know who leads")
+
+    def complain(self, invariant: str, sentence: str) -> None:
+        """Somebody has seen what may not be; the run ends after this step."""
+        self._complaints.append((invariant, sentence))
+
+    @property
+    def all_are_serving(self) -> bool:
+        return all(
+            machine.is_serving and machine.host is not None and not machine.host.is_paused for machine in self.machines
+        )
+
+    @property
+    def is_calm(self) -> bool:
+        """Nothing is broken, and everybody is in sync."""
+        return (
+            self.all_are_serving
+            and self.network.is_whole
+            and all(
+                truth.stored is not None and len(truth.stored.isr) == len(truth.assigned)
+                for truth in self.observer.partitions.values()
+            )
+        )
+
+    def _is_known(self) -> bool:
+        """Whether every broker would tell clients what is true."""
+        for truth in self.observer.partitions.values():
+            if truth.stored is None:
+                continue
+            true = (truth.stored.leader, truth.stored.leader_epoch)
+            for machine in self.machines:
+                topic = machine.broker.image.topics.get(truth.name.topic) if machine.broker is not None else None
+                known = None if topic is None else topic.partitions.get(truth.name.partition)
+                if known is None or (known.leader_id, known.leader_epoch) != true:
+                    return False
+        return True
 
     def _is_read(self) -> bool:
         ends = {truth.name: truth.committed_end for truth in self.observer.partitions.values()}
@@ -187,6 +224,8 @@ class Simulation:
             if machine.has_acted:
                 machine.has_acted = False
                 self._look_at(machine)
+        if self._complaints:
+            self._fail(*self._complaints[0])
         if self.history.complaints:
             self._fail("ReadsAreTrue", self.history.complaints[0])
         if self.observer.changed:
