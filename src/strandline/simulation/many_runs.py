@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import gc
 import os
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from multiprocessing import get_context
+from multiprocessing import get_context, parent_process
+from multiprocessing.connection import wait
 from typing import TypeVar
 
 from strandline.simulation.options import Options
@@ -32,11 +34,24 @@ def in_order(work: Callable[[Item], Result], items: Sequence[Item], jobs: int) -
     if jobs <= 1:
         yield from map(work, items)
         return
-    executor = ProcessPoolExecutor(jobs, mp_context=get_context("spawn"), initializer=gc.freeze)
+    executor = ProcessPoolExecutor(jobs, mp_context=get_context("spawn"), initializer=_begin)
     try:
         yield from executor.map(work, items)
     finally:
         executor.shutdown(cancel_futures=True)
+
+
+def _begin() -> None:
+    gc.freeze()
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+
+
+def _end_with_parent() -> None:
+    """Whoever is killed cannot tell its helpers, and these would wait for work for ever."""
+    parent = parent_process()
+    if parent is not None:
+        wait([parent.sentinel])
+        os._exit(1)
 
 
 def run_briefly(options: Options) -> Outcome:

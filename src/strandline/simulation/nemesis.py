@@ -34,9 +34,9 @@ class Nemesis:
         self._is_at_work = True
         self._without_power: Machine | None = None  # what it had in its page cache is gone
         self.injected: Counter[str] = Counter()
-        self._aimed = AimedFaults(self)
+        self.aimed = AimedFaults(self)
         self._faults: dict[str, Fault] = {
-            name: getattr(self._aimed, name, None) or getattr(self, f"_{name}") for name in names
+            name: getattr(self.aimed, name, None) or getattr(self, f"_{name}") for name in names
         }
 
     def start(self) -> None:
@@ -64,7 +64,7 @@ class Nemesis:
     def _strike(self) -> None:
         if not self._is_at_work:
             return
-        if self._aimed.is_busy or (self._without_power is not None and not self._is_past(self._without_power)):
+        if self.aimed.is_busy or (self._without_power is not None and not self._is_past(self._without_power)):
             self.later(self._strike, 0.2, 2)
             return
         name = self._chance.choice(list(self._faults))
@@ -264,4 +264,6 @@ FAULTS = (
     "lose_answer",
     "slow_store",
     "lag_follower",
+    "die_at_commit",
+    "zombie",
 )

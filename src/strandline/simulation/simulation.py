@@ -253,6 +253,8 @@ class Simulation:
                     self._fail(invariant.name, f"{truth.name}: {sentence}")
             for replica in truth.replicas.values():
                 replica.was_looked_at()
+            if self.nemesis.aimed.when_changed is not None:
+                self.nemesis.aimed.when_changed(truth)
 
     def _fail(self, invariant: str, sentence: str) -> NoReturn:
         raise Violation(invariant, sentence, self.world.steps)
