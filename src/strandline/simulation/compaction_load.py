@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 TOPIC = "profiles"
 PARTITION = TopicPartition(TOPIC, 0)
 KEYS = 8
-QUICK_MS = 600
 Written = dict[int, list[Record]]  # the records of each batch, by its CRC
 View = dict[bytes | None, tuple[int, bytes | None]]  # of each key the last offset and value
 
@@ -70,7 +69,7 @@ class LastValues:
         truth.is_compacted = True
         self._follow(truth)
         for replica in truth.replicas.values():
-            seen = (replica.rereads, replica.leads_in)
+            seen = (replica.log, replica.reshapes, replica.leads_in)
             if seen != self._looked.get(replica) and self._must_have_all(truth, replica):
                 self._looked[replica] = seen
                 yield from self.compare(truth, replica)
@@ -102,11 +101,9 @@ class LastValues:
 
 
 class KeyedProducer(Producer):
-    def __init__(self, load: CompactionLoad, name: str, pace_ms: tuple[int, int]) -> None:
+    def __init__(self, load: CompactionLoad, name: str) -> None:
         simulation = load.simulation
-        super().__init__(
-            load.world, simulation.network, name, simulation.names, PARTITION, simulation.history, pause_ms=pace_ms
-        )
+        super().__init__(load.world, simulation.network, name, simulation.names, PARTITION, simulation.history)
         self._written = load.written
         self._made: list[Record] = []
 
@@ -131,11 +128,9 @@ class KeyedReader(Consumer):
 
     is_compacted = True
 
-    def __init__(self, load: CompactionLoad, name: str, pace_ms: tuple[int, int]) -> None:
+    def __init__(self, load: CompactionLoad, name: str) -> None:
         simulation = load.simulation
-        super().__init__(
-            load.world, simulation.network, name, simulation.names, PARTITION, simulation.history, pause_ms=pace_ms
-        )
+        super().__init__(load.world, simulation.network, name, simulation.names, PARTITION, simulation.history)
         self.view: View = {}
 
     def _read(self, batches: list[Batch], data: PartitionData) -> None:
@@ -172,11 +167,11 @@ class CompactionLoad(Load):
         self._readers: list[KeyedReader] = []
         self._healed_us = 0
 
-    def start(self, pace_ms: tuple[int, int]) -> None:
-        quick_ms = (pace_ms[0], min(pace_ms[1], QUICK_MS))
-        self._producers = [KeyedProducer(self, f"clerk-{number}", quick_ms) for number in range(2)]
-        self._readers = [KeyedReader(self, "index", pace_ms), KeyedReader(self, "slow index", (500, 20_000))]
+    def start(self) -> None:
+        self._producers = [KeyedProducer(self, f"clerk-{number}") for number in range(2)]
+        self._readers = [KeyedReader(self, f"index-{number}") for number in range(2)]
         for producer in self._producers:
+            producer.pace.hurry()  # or there would be little to clean
             producer.start()
         for reader in self._readers:
             reader.start()
@@ -184,7 +179,7 @@ class CompactionLoad(Load):
     def heal(self) -> None:
         self._healed_us = self.world.now_us
         for reader in self._readers:
-            reader.pause_ms = (1, 50)
+            reader.pace.hurry()
 
     def has_got_on(self) -> bool:
         return all(producer.last_acknowledged_us > self._healed_us for producer in self._producers)

@@ -47,7 +47,7 @@ class Load:
     def complain(self, invariant: str, sentence: str) -> None:
         self.complaints.append(Complaint(invariant, sentence))
 
-    def start(self, pace_ms: tuple[int, int]) -> None:
+    def start(self) -> None:
         """Clients begin to work, with so long between two things that they do."""
 
     def heal(self) -> None:

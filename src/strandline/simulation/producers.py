@@ -56,7 +56,6 @@ class Producer(SimulatedClient):
         history: History,
         *,
         acks: int = ACKS_ALL,
-        pause_ms: tuple[int, int] = (1, 400),
     ) -> None:
         super().__init__(world, network, name, brokers)
         self.partition = partition
@@ -65,7 +64,6 @@ class Producer(SimulatedClient):
         self.is_done = False
         self.last_acknowledged_us = 0
         self.acknowledged = 0
-        self._pause_ms = pause_ms
         self._history = history
         self._producer_id = -1
         self._producer_epoch = -1
@@ -88,7 +86,7 @@ class Producer(SimulatedClient):
             if not self.is_stopping:
                 self._make_batches()
             await self._round()
-            await self.pause(self.chance.randint(*self._pause_ms))
+            await self.pause(self.pace.pause_ms())
         self.is_done = True
 
     async def _take_producer_id(self) -> None:

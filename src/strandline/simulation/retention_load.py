@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
 TOPIC = "news"
 PARTITION = TopicPartition(TOPIC, 0)
-QUICK_MS = 600
 
 
 class LogStartGoesUp:
@@ -48,11 +47,9 @@ class LogStartGoesUp:
 class LateReader(Consumer):
     """Goes on where the log begins, when what it asks for has been deleted."""
 
-    def __init__(self, load: RetentionLoad, name: str, pace_ms: tuple[int, int]) -> None:
+    def __init__(self, load: RetentionLoad, name: str) -> None:
         simulation = load.simulation
-        super().__init__(
-            load.world, simulation.network, name, simulation.names, PARTITION, simulation.history, pause_ms=pace_ms
-        )
+        super().__init__(load.world, simulation.network, name, simulation.names, PARTITION, simulation.history)
         self._load = load
 
     def _heard(self, data: PartitionData) -> None:
@@ -80,9 +77,8 @@ class RetentionLoad(Load):
         self._readers: list[Consumer] = []
         self._healed_us = 0
 
-    def start(self, pace_ms: tuple[int, int]) -> None:
+    def start(self) -> None:
         simulation = self.simulation
-        quick_ms = (pace_ms[0], min(pace_ms[1], QUICK_MS))
         self._producers.append(
             Producer(
                 self.world,
@@ -91,11 +87,11 @@ class RetentionLoad(Load):
                 simulation.names,
                 PARTITION,
                 simulation.history,
-                pause_ms=quick_ms,
             )
         )
-        self._readers += [LateReader(self, "latecomer", (500, 20_000)), LateReader(self, "subscriber", pace_ms)]
+        self._readers += [LateReader(self, "latecomer"), LateReader(self, "subscriber")]
         for producer in self._producers:
+            producer.pace.hurry()  # or there would be little to delete
             producer.start()
         for reader in self._readers:
             reader.start()
@@ -108,7 +104,7 @@ class RetentionLoad(Load):
     def heal(self) -> None:
         self._healed_us = self.world.now_us
         for reader in self._readers:
-            reader.pause_ms = (1, 50)
+            reader.pace.hurry()
 
     def has_got_on(self) -> bool:
         return all(producer.last_acknowledged_us > self._healed_us for producer in self._producers)

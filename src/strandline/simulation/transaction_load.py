@@ -51,39 +51,39 @@ class TransactionLoad(Load):
         self._producers: dict[str, list[TransactionalProducer]] = {each.name: [] for each in self._ids}
         self._plain: list[Producer] = []
         self._readers: list[Consumer] = []
-        self._pace_ms = (1, 100)
         self._is_stopping = False
         self._healed_us = 0
 
-    def start(self, pace_ms: tuple[int, int]) -> None:
-        self._pace_ms = pace_ms
+    def start(self) -> None:
         for owner in self._ids:
             self._replace(owner)
         self._keep_up()
         for partition in self.partitions:
-            self._readers.append(CommittedReader(self, f"auditor-{partition.partition}", partition, pace_ms))
+            self._readers.append(CommittedReader(self, f"auditor-{partition.partition}", partition))
         if not self.is_compacted:
-            self._start_plain(pace_ms)
+            self._start_plain()
         for plain in self._plain:
             plain.start()
         for reader in self._readers:
             reader.start()
 
-    def _start_plain(self, pace_ms: tuple[int, int]) -> None:
+    def _start_plain(self) -> None:
         """Records that have no key, among those of transactions; and one who reads everything."""
         simulation = self.simulation
         world, network, names, partition = self.world, simulation.network, simulation.names, self.partitions[0]
-        self._plain.append(Producer(world, network, "bystander", names, partition, self.records, pause_ms=pace_ms))
-        self._readers.append(Consumer(world, network, "onlooker", names, partition, self.records, pause_ms=pace_ms))
+        self._plain.append(Producer(world, network, "bystander", names, partition, self.records))
+        self._readers.append(Consumer(world, network, "onlooker", names, partition, self.records))
 
     def _replace(self, owner: TransactionalId) -> None:
         """By one that knows nothing of those before it; nor do they of it."""
         if self._is_stopping:
             return
         name = f"{owner.name}.{len(self._producers[owner.name]) + 1}"
-        producer = TransactionalProducer(self, owner, name, self._pace_ms)
+        producer = TransactionalProducer(self, owner, name)
         self.world.tell(f"{name} begins")
         self._producers[owner.name].append(producer)
+        if self._healed_us:
+            producer.pace.hurry()
         producer.start()
         if not self._healed_us:
             self.world.after(int(self._chance.uniform(5, 40) * SECOND_US), lambda: self._replace(owner))
@@ -119,6 +119,13 @@ class TransactionLoad(Load):
 
     def heal(self) -> None:
         self._healed_us = self.world.now_us
+        for reader in self._readers:
+            reader.pace.hurry()
+        for producers in self._producers.values():
+            for producer in producers:
+                producer.pace.hurry()
+        for plain in self._plain:
+            plain.pace.hurry()
 
     def has_got_on(self) -> bool:
         return all(
