@@ -10,7 +10,7 @@ from strandline.model.partitions import TopicPartition
 from strandline.simulation.consumers import Consumer
 from strandline.simulation.load import Load, WantedTopic
 from strandline.simulation.observed import PartitionTruth, Replica
-from strandline.simulation.producers import Producer
+from strandline.simulation.producers import ACKS_ALL, Producer
 from strandline.wire.messages.fetch import PartitionData
 
 if TYPE_CHECKING:
@@ -79,16 +79,10 @@ class RetentionLoad(Load):
 
     def start(self) -> None:
         simulation = self.simulation
-        self._producers.append(
-            Producer(
-                self.world,
-                simulation.network,
-                "reporter",
-                simulation.names,
-                PARTITION,
-                simulation.history,
-            )
-        )
+        world, network, names, history = self.world, simulation.network, simulation.names, simulation.history
+        # One does not wait for followers, so that there is something that is old and not committed.
+        for name, acks in (("reporter", ACKS_ALL), ("stringer", 1)):
+            self._producers.append(Producer(world, network, name, names, PARTITION, history, acks=acks))
         self._readers += [LateReader(self, "latecomer"), LateReader(self, "subscriber")]
         for producer in self._producers:
             producer.pace.hurry()  # or there would be little to delete
