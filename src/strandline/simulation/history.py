@@ -74,7 +74,8 @@ class AcknowledgedStays:
 
 
 class OnceAndInOrder:
-    """Of an idempotent producer each batch is committed once, and in the order in which it was sent."""
+    """Of an idempotent producer each batch is committed once, in the order in which it was sent, and none is missing:
+    it never gives one up."""
 
     name = "OnceAndInOrder"
 
@@ -92,7 +93,7 @@ class OnceAndInOrder:
                 continue
             last = self._last.get((truth, sent.producer), -1)
             self._last[truth, sent.producer] = sent.number
-            if sent.number <= last:
+            if sent.number != last + 1:
                 yield f"batch {sent.number} of {sent.producer} is committed at {batch}, after its batch {last}"
 
 

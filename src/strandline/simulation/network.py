@@ -98,10 +98,11 @@ class Line:
     def deliver(self, to_client: bool, data: bytes | None) -> None:
         network = self._network
         if to_client:
-            if self.client is not None:
-                self._give(self.client, self.client_process, data)
+            client = self.client
+            if client is not None:
                 if data is None:
                     self.client = None
+                self._give(client, self.client_process, data)
             return
         if not self.is_accepted:
             if self.is_refused or not network.knock(self):
@@ -127,7 +128,7 @@ class Line:
 
     def _give(self, end: End, process: Process, data: bytes | None) -> None:
         """When the process has time for it."""
-        self._network.world.after(0, end.hung_up if data is None else lambda: end.received(data), process)
+        self._network.world.give(process, end.hung_up if data is None else lambda: end.received(data))
 
 
 class Network:
@@ -146,7 +147,7 @@ class Network:
 
     def delay_us(self, source: str, target: str) -> int:
         least, most = self._delay_us
-        delay = self._chance.randint(least, most)
+        delay = least + int(self._chance.random() * (most - least))
         if self._slow:
             delay += self._chance.randint(0, self._slow.get((source, target), 0))
         return delay
