@@ -10,19 +10,22 @@ import sys
 import pytest
 
 from strandline.simulation.failure import Violation
+from strandline.simulation.loads import LOADS
 from strandline.simulation.many_runs import run_all
 from strandline.simulation.options import Options
 from strandline.simulation.runs import run
 
 FINGERPRINT = """
+from strandline.simulation.loads import LOADS
 from strandline.simulation.options import Options
 from strandline.simulation.runs import run
 for seed in (1, 2):
-    print(run(Options(seed=seed, seconds=30)).fingerprint)
+    print(run(Options(seed=seed, seconds=30, load=LOADS)).fingerprint)
 """
 
 # Seeds that once failed. What was wrong is in docs/simulator.md, and as a mutation of its own in mutations.py.
 KEPT = (2, 5, 12, 16, 27, 240126062)
+KEPT_WITH_LOAD = ((101, "transactions"),)
 
 
 def fingerprints(hash_seed: str) -> list[str]:
@@ -54,6 +57,25 @@ def test_a_violation_is_told_between_processes() -> None:
 def test_seeds_that_once_failed(seed: int) -> None:
     outcome = run(Options(seed=seed, seconds=60))
     assert outcome.violation is None, outcome.command
+
+
+@pytest.mark.parametrize(("seed", "load"), KEPT_WITH_LOAD)
+def test_seeds_that_once_failed_with_a_load(seed: int, load: str) -> None:
+    outcome = run(Options(seed=seed, seconds=60, load=(load,)))
+    assert outcome.violation is None, outcome.command
+
+
+@pytest.mark.parametrize("load", LOADS)
+@pytest.mark.parametrize("seed", range(200, 202))
+def test_each_load_alone(load: str, seed: int) -> None:
+    outcome = run(Options(seed=seed, seconds=30, load=(load,)))
+    assert outcome.violation is None, f"{outcome.command}: {outcome.violation}"
+    assert outcome.acknowledged > 0, outcome.command
+
+
+def test_all_loads_at_once() -> None:
+    outcome = run(Options(seed=210, seconds=30, load=LOADS))
+    assert outcome.violation is None, f"{outcome.command}: {outcome.violation}"
 
 
 @pytest.mark.parametrize("seed", range(100, 104))

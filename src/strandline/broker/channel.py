@@ -14,9 +14,10 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from typing import Protocol
 
+from strandline.broker.cold_read import ColdRead
 from strandline.broker.connection import Connection, Part
 from strandline.broker.network_counters import Traffic
-from strandline.broker.outbox import ColdRead, Outbox, Sending
+from strandline.broker.outbox import Outbox, Sending
 
 logger = logging.getLogger(__name__)
 
@@ -30,7 +31,10 @@ class ChannelOwner(Protocol):
     clock: Callable[[], float]
     receive_buffer: memoryview
     is_stopping: bool
+    is_receiving: bool
+    answered: list[Channel]
 
+    def proceed_answered(self) -> None: ...
     def read_cold(self, work: ColdRead) -> Future[bytes]: ...
     def buffered_bytes_changed(self, by: int) -> None: ...
     def channel_closed(self, channel: Channel) -> None: ...
@@ -89,6 +93,17 @@ class Channel:
         return Traffic(self.connection.requests, self.received_bytes, self.outbox.sent_bytes)
 
     def _readable(self) -> None:
+        """Receive and answer; then others, whose answers came of it."""
+        owner = self._owner
+        owner.is_receiving = True
+        try:
+            self._receive()
+        finally:
+            owner.is_receiving = False
+            if owner.answered:
+                owner.proceed_answered()
+
+    def _receive(self) -> None:
         connection = self.connection
         if self.outbox.parts or not connection.takes_more:
             self._stop_reading()
@@ -141,14 +156,15 @@ class Channel:
 
     def _send(self, parts: list[Part]) -> None:
         """Send these, then handle requests that waited for it, and so on until something has to be waited for."""
+        connection, outbox, owner = self.connection, self.outbox, self._owner
         while True:
             if parts:
-                self.outbox.add(parts)
-            if self.outbox.parts and not self._send_outbox():
+                outbox.add(parts)
+            if outbox.parts and not self._send_outbox():
                 break
-            if not self.connection.can_proceed or self._owner.is_stopping:
+            if owner.is_stopping or not connection.can_proceed:
                 break
-            parts = self.connection.proceed()
+            parts = connection.proceed()
         if not self.is_closed:
             self._rest()
 
@@ -176,6 +192,8 @@ class Channel:
         except Exception as failure:  # the disk, or our bug: whatever it is, the peer must not wait for the rest
             self._close_incomplete(failure)
             return False
+        if sending is Sending.DONE and not self._is_writing:  # nearly always
+            return True
         self._watch_writable(sending is Sending.BLOCKED or sending is Sending.TURN_OVER)
         if sending is Sending.COLD:
             self._read_cold()

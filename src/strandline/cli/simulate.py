@@ -10,6 +10,7 @@ from typing import NamedTuple
 import click
 
 from strandline.cli.output import EXIT_FAULT
+from strandline.simulation.loads import LOADS, loads_of
 from strandline.simulation.many_runs import cores, run_all
 from strandline.simulation.nemesis import FAULTS
 from strandline.simulation.options import Options
@@ -30,12 +31,18 @@ def _spent() -> Spent:
 
 
 def _fault_names(_: click.Context, __: click.Parameter, value: str | None) -> tuple[str, ...] | None:
-    if value is None:
-        return None
+    return None if value is None else _names_among(FAULTS, value)
+
+
+def _load_names(_: click.Context, __: click.Parameter, value: str | None) -> tuple[str, ...] | None:
+    return None if value is None else _names_among(LOADS, value)
+
+
+def _names_among(known: tuple[str, ...], value: str) -> tuple[str, ...]:
     names = tuple(name for name in value.split(",") if name)
-    unknown = [name for name in names if name not in FAULTS]
+    unknown = [name for name in names if name not in known]
     if unknown:
-        raise click.BadParameter(f"{', '.join(unknown)}: there are {', '.join(FAULTS)}")
+        raise click.BadParameter(f"{', '.join(unknown)}: there are {', '.join(known)}")
     return names
 
 
@@ -47,6 +54,9 @@ def _fault_names(_: click.Context, __: click.Parameter, value: str | None) -> tu
 @click.option("--steps", "steps_max", type=click.IntRange(1), help="Stop after so many steps.")
 @click.option("--faults", callback=_fault_names, metavar="NAME,…", help=f"Only these of: {', '.join(FAULTS)}.")
 @click.option("--jobs", type=click.IntRange(1), help="So many runs at once.  [default: the cores]")
+@click.option(
+    "--load", callback=_load_names, metavar="NAME,…", help=f"These of: {', '.join(LOADS)}; else the seed draws some."
+)
 @click.option("--replay", is_flag=True, help="Print everything that happens.")
 def simulate(
     seed: int,
@@ -55,6 +65,7 @@ def simulate(
     seconds: int,
     steps_max: int | None,
     faults: tuple[str, ...] | None,
+    load: tuple[str, ...] | None,
     jobs: int | None,
     replay: bool,
 ) -> None:
@@ -67,7 +78,14 @@ def simulate(
     began = _spent()
     total: list[Outcome] = []
     wanted = [
-        Options(seed=each, brokers=brokers, seconds=seconds, faults=faults, steps_max=steps_max)
+        Options(
+            seed=each,
+            brokers=brokers,
+            seconds=seconds,
+            faults=faults,
+            load=load or loads_of(each),
+            steps_max=steps_max,
+        )
         for each in range(seed, seed + seeds)
     ]
     for outcome in run_all(wanted, jobs or cores(), whole_transcript=replay):

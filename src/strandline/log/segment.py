@@ -21,13 +21,14 @@ from strandline.log.aborted_index import AbortedIndex
 from strandline.log.filesystem import Buffer, File, FileSystem
 from strandline.log.offset_index import OffsetIndex
 from strandline.log.renaming import rename_segment
-from strandline.log.scan import find_batch, read_batches, scan_heads
+from strandline.log.scan import SCAN_BYTES, find_batch, peek_batch, read_batches, scan_heads
 from strandline.log.time_index import TimeIndex
 from strandline.model.failures import CorruptData
 from strandline.model.settings import LONG_MAX, LogSettings
 from strandline.records.batch import NO_TIMESTAMP, BatchHead
 
 RELATIVE_OFFSET_MAX = 2**31 - 1
+FAR_BYTES = 2 * SCAN_BYTES  # between index entries: few batches lie there, of which the next entry's is likely wanted
 
 
 class Segment:
@@ -246,7 +247,12 @@ class Segment:
 
     def position_of(self, offset: int) -> tuple[int, int] | None:
         """Position and size of the batch that holds `offset`, or the first after it; None past the end."""
-        entry_offset, position = self.offset_index.lookup(offset)
+        index = self._offset_index or self.offset_index
+        entry_offset, position, next_offset, next_position = index.lookup_around(offset)
+        if entry_offset < offset and next_position - position > FAR_BYTES:
+            found = peek_batch(self._file or self.file, next_position, self.size_bytes, next_offset, offset)
+            if found is not None:
+                return found
         expected = range(self.base_offset, entry_offset + 1) if position else None
         try:
             if not 0 <= position <= self.size_bytes:

@@ -124,7 +124,7 @@ class AimedFaults:
         if not self._simulation.is_calm or len(self._simulation.machines) < 3:
             return None
         written = {producer.partition for producer in self._simulation.producers if producer.is_idempotent}
-        found = [each for each in self._simulation.observer.partitions.values() if each.name in written]
+        found = [each for each in self._simulation.observer.living if each.name in written]
         return self._chance.choice(found) if found else None
 
     def _replicas_of(self, truth: PartitionTruth) -> list[Machine]:
@@ -143,9 +143,7 @@ class AimedFaults:
 
     def _expect_progress(self, lagging: Machine, began_us: int) -> None:
         leaders = {
-            truth.name: truth.stored.leader
-            for truth in self._simulation.observer.partitions.values()
-            if truth.stored is not None
+            truth.name: truth.stored.leader for truth in self._simulation.observer.living if truth.stored is not None
         }
         for producer in self._simulation.producers:
             led_elsewhere = leaders[producer.partition] not in (lagging.broker_id, -1)

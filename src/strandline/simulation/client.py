@@ -61,22 +61,22 @@ class SimulatedClient:
 
     async def topic(self, name: str) -> MetadataResponseTopic:
         """As any broker knows it, which may be out of date."""
-
-        async def attempt() -> MetadataResponseTopic | None:
-            request = MetadataRequest([MetadataRequestTopic(name=name)], allow_auto_topic_creation=False)
-            answer = await self.ask(self.any_broker(), request, MetadataResponse, METADATA_VERSION)
-            self.controller_id = answer.controller_id
-            (found,) = answer.topics
-            return None if found.error_code else found
-
         while True:
             try:
-                found = await attempt()
+                found = await self.known_topic(name)
                 if found is not None:
                     return found
             except PeerFailed:
                 pass
             await self.pause(self.retry_backoff_ms)
+
+    async def known_topic(self, name: str) -> MetadataResponseTopic | None:
+        """None where the broker that was asked knows nothing of it, or nothing good. Raises `PeerFailed`."""
+        request = MetadataRequest([MetadataRequestTopic(name=name)], allow_auto_topic_creation=False)
+        answer = await self.ask(self.any_broker(), request, MetadataResponse, METADATA_VERSION)
+        self.controller_id = answer.controller_id
+        (found,) = answer.topics
+        return None if found.error_code else found
 
     async def leader_of(self, topic: str, index: int) -> tuple[str, int]:
         """And its epoch."""

@@ -12,16 +12,19 @@ from strandline.model.partitions import TopicPartition
 from strandline.simulation.client import SimulatedClient
 from strandline.simulation.history import History
 from strandline.simulation.network import Network
-from strandline.simulation.observed import batches_in
+from strandline.simulation.observed import Batch, batches_in
 from strandline.simulation.world import World
 from strandline.wire.messages.fetch import FetchPartition, FetchRequest, FetchResponse, FetchTopic, PartitionData
 
 FETCH_VERSION = 12
 FETCH_BYTES = 4096
 FAR_BEHIND = 100  # offsets
+READ_UNCOMMITTED, READ_COMMITTED = 0, 1
 
 
 class Consumer(SimulatedClient):
+    isolation_level = READ_UNCOMMITTED
+
     def __init__(
         self,
         world: World,
@@ -30,8 +33,11 @@ class Consumer(SimulatedClient):
         brokers: tuple[str, ...],
         partition: TopicPartition,
         history: History,
+        *,
+        pause_ms: tuple[int, int] | None = None,
     ) -> None:
         super().__init__(world, network, name, brokers)
+        self.pace.keep_to(pause_ms)
         self.partition = partition
         self.position = 0
         self.is_stopping = False
@@ -63,6 +69,7 @@ class Consumer(SimulatedClient):
             max_wait_ms=1_000,
             min_bytes=1,
             max_bytes=FETCH_BYTES,
+            isolation_level=self.isolation_level,
             session_id=0,
             session_epoch=-1,
             topics=[FetchTopic(topic=self.partition.topic, partitions=[asked])],
@@ -81,7 +88,11 @@ class Consumer(SimulatedClient):
             self._leader = None
             return
         records = data.records if isinstance(data.records, bytes | memoryview) else b""
-        for batch in batches_in(bytes(records)):
+        self._read([*batches_in(bytes(records))], data)
+        self._is_behind = len(records) > 0 and data.high_watermark - self.position > FAR_BEHIND
+
+    def _read(self, batches: list[Batch], _: PartitionData) -> None:
+        for batch in batches:
             if batch.last_offset < self.position:
                 continue
             if batch.base_offset > self.position:
@@ -89,4 +100,3 @@ class Consumer(SimulatedClient):
             self.position = batch.last_offset + 1
             self._leader_epoch = max(self._leader_epoch, batch.leader_epoch)
             self._history.was_read(self.name, self.partition, batch)
-        self._is_behind = data.high_watermark - self.position > FAR_BEHIND

@@ -193,6 +193,11 @@ class Machine:
         self.die_after(operations)
         self.dies_of_power_loss = True
 
+    def keep_power(self) -> None:
+        """After all."""
+        self.disk.let_go()
+        self.dies_of_power_loss = False
+
     def die(self) -> None:
         """`PowerLost` has come."""
         if self.dies_of_power_loss:

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 SECOND_US = 1_000_000
 QUIET_SHARE = 0.1
 QUIET_S = (20, 50)
+POWER_PATIENCE_US = 2 * SECOND_US
 Fault = Callable[[], bool | None]  # False: not now
 
 
@@ -83,7 +84,7 @@ class Nemesis:
         """Of some partition, if there is one; leaders are where it hurts."""
         leaders = [
             truth.stored.leader
-            for truth in self.simulation.observer.partitions.values()
+            for truth in self.simulation.observer.living
             if truth.stored is not None and truth.stored.leader >= 0
         ]
         if leaders and self._chance.random() < 0.6:
@@ -129,15 +130,24 @@ class Nemesis:
             machine.lose_power()
         else:
             machine.lose_power_after(self._chance.randint(0, 60))
+            self._world.after(POWER_PATIENCE_US, lambda: self._lose_it_now(machine))
         self._without_power = machine
         self.later(machine.start, 0.1, 15)
         self.later(machine.start, 15, 20)
         return True
 
+    def _lose_it_now(self, machine: Machine) -> None:
+        """One that has nothing to do with its files would lose it at any time, when others are not there."""
+        if machine.dies_of_power_loss and machine.is_up:
+            if self._may_lose_power(machine):
+                machine.lose_power()
+            else:
+                machine.keep_power()
+
     def _may_lose_power(self, machine: Machine) -> bool:
         if not self.simulation.all_are_serving:
             return False
-        for truth in self.simulation.observer.partitions.values():
+        for truth in self.simulation.observer.living:
             safe = [
                 member
                 for member in (truth.stored.isr if truth.stored is not None else ())
@@ -148,9 +158,9 @@ class Nemesis:
         return self._network.is_whole
 
     def _is_past(self, machine: Machine) -> bool:
-        if not machine.is_serving:
+        if not machine.is_serving or machine.dies_of_power_loss:
             return False
-        replicas = [truth.replica(machine.broker_id) for truth in self.simulation.observer.partitions.values()]
+        replicas = [truth.replica(machine.broker_id) for truth in self.simulation.observer.living]
         return not any(replica.has_lost_power for replica in replicas)
 
     def _failing_disk(self) -> None:

@@ -9,18 +9,34 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Iterator
+from enum import IntEnum
 from struct import Struct
 from typing import NamedTuple
 
+from strandline.broker.broker import Broker
 from strandline.broker.partition import Partition
 from strandline.log.log import Log
 from strandline.log.log_directories import LogDirectories
 from strandline.log.segment import Segment
 from strandline.metadata.values import PartitionState
 from strandline.model.partitions import TopicPartition
+from strandline.records.batch import CONTROL, TRANSACTIONAL
+from strandline.records.control import COMMIT
 
 PLACE = Struct(">qiibIhi")
+PRODUCER = Struct(">qh")
+PRODUCER_POSITION = 43
+MARKER_TYPE_POSITION = 69  # the low byte of it, in the key of the only record of a control batch
 READ_BYTES = 1 << 20
+
+
+class Kind(IntEnum):
+    """What a batch is to transactions."""
+
+    PLAIN = 0
+    TRANSACTIONAL = 1
+    ABORT_MARKER = 2
+    COMMIT_MARKER = 3
 
 
 class Batch(NamedTuple):
@@ -28,6 +44,9 @@ class Batch(NamedTuple):
     last_offset: int
     leader_epoch: int
     crc: int
+    kind: Kind = Kind.PLAIN
+    producer_id: int = -1
+    producer_epoch: int = -1
 
     def __str__(self) -> str:
         return f"{self.base_offset}-{self.last_offset} of epoch {self.leader_epoch}, crc {self.crc:08x}"
@@ -37,11 +56,20 @@ def batches_in(data: bytes) -> Iterator[Batch]:
     """Those that are whole."""
     position = 0
     while position + PLACE.size <= len(data):
-        base, length, epoch, _, crc, _, delta = PLACE.unpack_from(data, position)
-        position += 12 + length
+        base, length, epoch, _, crc, attributes, delta = PLACE.unpack_from(data, position)
+        begin, position = position, position + 12 + length
         if position > len(data):
             return
-        yield Batch(base, base + delta, epoch, crc)
+        if attributes & TRANSACTIONAL:
+            kind = kind_of(data, begin) if attributes & CONTROL else Kind.TRANSACTIONAL
+            yield Batch(base, base + delta, epoch, crc, kind, *PRODUCER.unpack_from(data, begin + PRODUCER_POSITION))
+        else:
+            yield Batch(base, base + delta, epoch, crc)
+
+
+def kind_of(data: bytes, begin: int) -> Kind:
+    """Of the control batch that begins there."""
+    return Kind.COMMIT_MARKER if data[begin + MARKER_TYPE_POSITION] == COMMIT else Kind.ABORT_MARKER
 
 
 def batches_from(log: Log, offset: int) -> Iterator[Batch]:
@@ -124,6 +152,7 @@ class PartitionTruth:
         self.stored_version = -1
         self.assigned: tuple[int, ...] = ()
         self.is_compacted = False
+        self.is_deleted = False  # its topic
 
     @property
     def committed_end(self) -> int:
@@ -154,7 +183,9 @@ class PartitionTruth:
         committed, batches, start = self.committed, replica.batches, replica.log_start_offset
         while replica.agreed < len(committed):
             batch = committed[replica.agreed]
-            if batch.last_offset >= start and batches.get(batch.base_offset) != batch:
+            is_there = batches.get(batch.base_offset) == batch or batch.last_offset < start
+            # What is left of a compacted log is looked at by its keys, elsewhere.
+            if not is_there and not (self.is_compacted and batch.last_offset < replica.log_end_offset):
                 return
             replica.agreed += 1
 
@@ -181,7 +212,10 @@ def observe_role(replica: Replica, partition: Partition | None) -> None:
     replica.high_watermark = 0 if partition is None else partition.high_watermark
 
 
-def logs_of(directories: LogDirectories) -> Iterator[tuple[TopicPartition, bytes, Log]]:
+def logs_of(broker: Broker) -> Iterator[tuple[TopicPartition, bytes, Log]]:
+    directories: LogDirectories | None = getattr(broker, "directories", None)
+    if directories is None:
+        return  # it is still being opened
     for directory in directories.directories:  # those that failed too
         for name, log in directory.logs.items():
             topic_id = directory.topic_ids.get(name)

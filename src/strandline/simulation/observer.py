@@ -52,6 +52,11 @@ class Observer:
             self.partitions[key] = PartitionTruth(name, topic_id)
         return self.partitions[key]
 
+    @property
+    def living(self) -> list[PartitionTruth]:
+        """Of topics that are there."""
+        return [truth for truth in self.partitions.values() if not truth.is_deleted]
+
     # A broker.
 
     def look(self, machine: Machine, broker: Broker) -> None:
@@ -84,7 +89,7 @@ class Observer:
         ids = sum(len(directory.topic_ids) for directory in directories.directories)
         known = self._known.get(machine.broker_id)
         if known is None or known.logs != logs or known.ids != ids:
-            places = [self._place(machine, *found) for found in logs_of(directories)]
+            places = [self._place(machine, *found) for found in logs_of(broker)]
             known = self._known[machine.broker_id] = Known(logs, ids, places)
         return known.places
 
@@ -129,6 +134,8 @@ class Observer:
                 for index, assignment in assigned.partitions.items():
                     truth = self.truth(TopicPartition(topic, index), self._topics[topic])
                     truth.assigned = assignment.replicas
+            elif topic in self._topics:
+                self._topic_deleted(self._topics.pop(topic))
         elif len(parts) == 4 and node is not None and topic in self._topics:
             name = TopicPartition(topic, int(parts[2]))
             truth = self.truth(name, self._topics[topic])
@@ -137,6 +144,12 @@ class Observer:
             for replica in truth.replicas.values():
                 if replica.broker_id not in truth.stored.isr:
                     replica.has_lost_power = False  # it has to earn its place again
+
+    def _topic_deleted(self, topic_id: bytes) -> None:
+        for key, truth in self.partitions.items():
+            if truth.topic_id == topic_id:
+                truth.is_deleted, truth.stored = True, None
+                self.changed[key] = truth
 
 
 def _what_is_seen(log: Log, partition: Partition | None) -> tuple[object, ...]:

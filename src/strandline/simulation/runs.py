@@ -33,6 +33,7 @@ class Outcome:
         options = self.options
         faults = "" if options.faults is None else f" --faults {','.join(options.faults)}"
         world = f"--seed {options.seed} --brokers {options.brokers} --seconds {options.seconds}"
+        world += f" --load {','.join(options.load)}"
         return f"strandline simulate {world}{faults}"
 
     def without_transcript(self) -> Outcome:
@@ -53,12 +54,13 @@ def dying_quietly() -> Iterator[None]:
     hook, was_collecting, logger = sys.unraisablehook, gc.isenabled(), logging.getLogger("strandline")
     gc.disable()  # a run is short, and what it leaves goes in one go
     sys.unraisablehook = lambda _: None
-    propagate, logger.propagate = logger.propagate, False
-    handlers, logger.handlers = logger.handlers, [logging.NullHandler()]
+    before = logger.handlers, logger.propagate
+    logger.handlers, logger.propagate = [logging.NullHandler()], False  # of its children too
     try:
         yield
     finally:
-        sys.unraisablehook, logger.propagate, logger.handlers = hook, propagate, handlers
+        sys.unraisablehook = hook
+        logger.handlers, logger.propagate = before
         if was_collecting:
             gc.enable()
 

@@ -16,11 +16,14 @@ from strandline.simulation.consumers import Consumer
 from strandline.simulation.failure import OutOfSteps, Violation
 from strandline.simulation.history import AcknowledgedStays, History, OnceAndInOrder, ReadsAreTrue
 from strandline.simulation.invariants import ALL_INVARIANTS, Invariant
+from strandline.simulation.load import WantedTopic
+from strandline.simulation.loads import KINDS
 from strandline.simulation.machine import Machine
 from strandline.simulation.nemesis import FAULTS, Nemesis
 from strandline.simulation.network import Network
 from strandline.simulation.observer import Observer
-from strandline.simulation.options import Options
+from strandline.simulation.options import RECORDS, Options
+from strandline.simulation.pace import PAUSES_MS, WEIGHTS
 from strandline.simulation.producers import Producer
 from strandline.simulation.simulated_store import SimulatedStore
 from strandline.simulation.unforeseen import Unforeseen
@@ -60,6 +63,9 @@ class Simulation:
             ReadsAreTrue(self.history),
         ]
         self._complaints: list[tuple[str, str]] = []
+        self.loads = [KINDS[name](self) for name in options.load if name in KINDS]
+        for load in self.loads:
+            self.invariants += load.invariants
         self._up: set[int] = set()
         self._moment_us = self._moment_step = 0
 
@@ -79,6 +85,12 @@ class Simulation:
             "replica.fetch.wait.max.ms": str(chance.choice((500, 2_000))),
             "zookeeper.session.timeout.ms": str(SESSION_TIMEOUT_MS),
             "log.cleaner.enable": "false",
+            **{
+                name: value
+                for load in self.options.load
+                if load in KINDS
+                for name, value in KINDS[load].properties.items()
+            },
         }
 
     def run(self) -> None:
@@ -93,10 +105,32 @@ class Simulation:
     def _start(self) -> None:
         for number, machine in enumerate(self.machines):
             self.world.after(number * SECOND_US, machine.start)
+        wanted = [WantedTopic("events", 2, {})] if RECORDS in self.options.load else []
+        for load in self.loads:
+            wanted += load.topics
+        for number, topic in enumerate(wanted):
+            self._create(topic, "administrator" if number == 0 else f"administrator {number}")
+        if RECORDS in self.options.load:
+            self._start_records()
+        for load in self.loads:
+            load.start(*self.chance.choices(PAUSES_MS, WEIGHTS))
+        self.nemesis.start()
+
+    def _create(self, topic: WantedTopic, name: str) -> None:
         ready: list[str] = []
-        administrator = Administrator(self.world, self.network, "administrator", self.names)
-        administrator.begin(administrator.create("events", 2, self.options.brokers, {}, lambda: ready.append("events")))
-        self._run_until(lambda: bool(ready), START_S, "the topic was not created")
+        administrator = Administrator(self.world, self.network, name, self.names)
+        administrator.begin(
+            administrator.create(
+                topic.name,
+                topic.partitions,
+                topic.replicas or self.options.brokers,
+                topic.configs,
+                lambda: ready.append(topic.name),
+            )
+        )
+        self._run_until(lambda: bool(ready), START_S, f"{topic.name} was not created")
+
+    def _start_records(self) -> None:
         for index in range(2):
             partition = TopicPartition("events", index)
             acks = self.chance.choice((0, 1))
@@ -105,7 +139,6 @@ class Simulation:
             consumer = Consumer(self.world, self.network, f"reader-{index}", self.names, partition, self.history)
             self.consumers.append(consumer)
             consumer.start()
-        self.nemesis.start()
 
     def _produce(self, name: str, partition: TopicPartition, acks: int) -> None:
         producer = Producer(self.world, self.network, name, self.names, partition, self.history, acks=acks)
@@ -119,18 +152,29 @@ class Simulation:
         for client in (*self.producers, *self.consumers):
             client.pace.hurry()
         careful = [producer for producer in self.producers if producer.is_idempotent]
+        for load in self.loads:
+            load.heal()
         self._run_until(
-            lambda: all(producer.last_acknowledged_us > healed_us for producer in careful),
+            lambda: (
+                all(producer.last_acknowledged_us > healed_us for producer in careful)
+                and all(load.has_got_on() for load in self.loads)
+            ),
             HEAL_S,
             "producers do not get on after everything was mended",
         )
         for producer in self.producers:
             producer.is_stopping = True
+        for load in self.loads:
+            load.stop()
         self._run_until(
-            lambda: all(producer.is_done for producer in self.producers), HEAL_S, "producers do not come to their end"
+            lambda: all(producer.is_done for producer in self.producers) and all(load.is_done() for load in self.loads),
+            HEAL_S,
+            "producers do not come to their end",
         )
         self._run_until(self._is_whole, HEAL_S, "replicas do not come together again")
         self._run_until(self._is_read, HEAL_S, "consumers do not come to the end")
+        for load in self.loads:
+            self._run_until(load.is_settled, HEAL_S, f"the load of {type(load).name} is not settled")
         self._run_until(self._is_known, HEAL_S, "some broker does not know who leads")
 
     def complain(self, invariant: str, sentence: str) -> None:
@@ -151,13 +195,13 @@ class Simulation:
             and self.network.is_whole
             and all(
                 truth.stored is not None and len(truth.stored.isr) == len(truth.assigned)
-                for truth in self.observer.partitions.values()
+                for truth in self.observer.living
             )
         )
 
     def _is_known(self) -> bool:
         """Whether every broker would tell clients what is true."""
-        for truth in self.observer.partitions.values():
+        for truth in self.observer.living:
             if truth.stored is None:
                 continue
             true = (truth.stored.leader, truth.stored.leader_epoch)
@@ -169,11 +213,11 @@ class Simulation:
         return True
 
     def _is_read(self) -> bool:
-        ends = {truth.name: truth.committed_end for truth in self.observer.partitions.values()}
+        ends = {truth.name: truth.committed_end for truth in self.observer.living}
         return all(consumer.position >= ends[consumer.partition] for consumer in self.consumers)
 
     def _is_whole(self) -> bool:
-        for truth in self.observer.partitions.values():
+        for truth in self.observer.living:
             if truth.stored is None or sorted(truth.stored.isr) != sorted(truth.assigned):
                 return False
             ends = {truth.replica(broker_id).log_end_offset for broker_id in truth.assigned}
@@ -228,6 +272,9 @@ class Simulation:
             self._fail(*self._complaints[0])
         if self.history.complaints:
             self._fail("ReadsAreTrue", self.history.complaints[0])
+        for load in self.loads:
+            if load.complaints:
+                self._fail(*load.complaints[0])
         if self.observer.changed:
             self._check_changed()
 
