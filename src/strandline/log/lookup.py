@@ -42,11 +42,11 @@ def read_slice(segments: Segments, offset: int, max_bytes: int, *, max_offset: i
         end = active.size_bytes if max_offset >= log_end_offset else active.read_ends.get(max_offset, 0)
         if 0 < end - position <= max_bytes:
             if end == active.size_bytes:
-                active.was_read_to_its_end(log_end_offset)
+                active.read_ends.note(log_end_offset, active.size_bytes)
             return LogSlice(active.file, position, end - position)
     found_slice = _find_slice(segments, offset, max_bytes, max_offset, log_end_offset)
     if found_slice.file is active.file and found_slice.position + found_slice.length == active.size_bytes:
-        active.was_read_to_its_end(log_end_offset)
+        active.read_ends.note(log_end_offset, active.size_bytes)
     return found_slice
 
 

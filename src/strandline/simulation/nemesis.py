@@ -276,4 +276,5 @@ FAULTS = (
     "lag_follower",
     "die_at_commit",
     "zombie",
+    "slow_client",
 )
