@@ -79,8 +79,8 @@ class LogState:
         self.last_flush_ms = now_ms
         self.failure: OSError | None = None
         self.is_closed = False
-        # What the log directory wants to hear of: to write its checkpoints, to go offline as a whole, to have all below an
-        # offset flushed, soon and not inside the call, and to tell of damaged bytes, of each place once.
+        # What the log directory wants to hear of: to write its checkpoints, to go offline as a whole, to have all below
+        # an offset flushed, soon and not inside the call, and to tell of damaged bytes, of each place once.
         self.offsets_lowered: Callable[[], None] = lambda: None
         self.has_failed: Callable[[OSError], object] = lambda _: None
         self.flush_wanted: Callable[[int], object] = lambda _: None
