@@ -36,7 +36,9 @@ def read_slice(segments: Segments, offset: int, max_bytes: int, *, max_offset: i
     The limits are taken once, by the caller: reading them again while data arrives is how readers got to see
     uncommitted records (KAFKA-9807, 9835).
     """
-    segment = segments.holding(offset)
+    segment = segments.active
+    if offset < segment.base_offset:
+        segment = segments.holding(offset)
     while True:
         file = segment.file
         # What the kernel read ahead for somebody far behind would pass for what others use, and stay (SPEC P5).
