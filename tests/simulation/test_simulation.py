@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import os
+import pickle
 import subprocess
 import sys
 
 import pytest
 
+from strandline.simulation.failure import Violation
 from strandline.simulation.loads import LOADS
+from strandline.simulation.many_runs import run_all
 from strandline.simulation.options import Options
 from strandline.simulation.runs import run
 
@@ -21,7 +24,7 @@ for seed in (1, 2):
 """
 
 # Seeds that once failed. What was wrong is in docs/simulator.md, and as a mutation of its own in mutations.py.
-KEPT = (2, 5, 12, 16, 27)
+KEPT = (2, 5, 12, 16, 27, 240126062)
 KEPT_WITH_LOAD = ((101, "transactions"),)
 
 
@@ -36,6 +39,18 @@ def test_same_seed_same_run() -> None:
     first, second = fingerprints("1"), fingerprints("2")
     assert first == second
     assert len(set(first)) == 2
+
+
+def test_runs_in_other_processes_are_the_same_and_in_order() -> None:
+    wanted = [Options(seed=seed, seconds=10) for seed in (3, 1, 2)]
+    alone, together = (list(run_all(wanted, jobs)) for jobs in (1, 2))
+    assert [outcome.options.seed for outcome in together] == [3, 1, 2]
+    assert [outcome.fingerprint for outcome in together] == [outcome.fingerprint for outcome in alone]
+
+
+def test_a_violation_is_told_between_processes() -> None:
+    found = pickle.loads(pickle.dumps(Violation("StrongIsr", "2 lacks something", 17)))
+    assert (found.invariant, found.sentence, found.step) == ("StrongIsr", "2 lacks something", 17)
 
 
 @pytest.mark.parametrize("seed", KEPT)

@@ -36,6 +36,21 @@ def read_slice(segments: Segments, offset: int, max_bytes: int, *, max_offset: i
     The limits are taken once, by the caller: reading them again while data arrives is how readers got to see
     uncommitted records (KAFKA-9807, 9835).
     """
+    active = segments.active
+    position = active.read_ends.get(offset)  # by those who follow the end of the log, mostly
+    if position is not None:
+        end = active.size_bytes if max_offset >= log_end_offset else active.read_ends.get(max_offset, 0)
+        if 0 < end - position <= max_bytes:
+            if end == active.size_bytes:
+                active.read_ends.note(log_end_offset, active.size_bytes)
+            return LogSlice(active.file, position, end - position)
+    found_slice = _find_slice(segments, offset, max_bytes, max_offset, log_end_offset)
+    if found_slice.file is active.file and found_slice.position + found_slice.length == active.size_bytes:
+        active.read_ends.note(log_end_offset, active.size_bytes)
+    return found_slice
+
+
+def _find_slice(segments: Segments, offset: int, max_bytes: int, max_offset: int, log_end_offset: int) -> LogSlice:
     segment = segments.active
     if offset < segment.base_offset:
         segment = segments.holding(offset)
@@ -174,9 +189,13 @@ def aborted_transactions(
     segments: Segments, fetch_offset: int, upper_bound_offset: int, require_index: Callable[[Segment], None]
 ) -> list[AbortedTransaction]:
     """Aborted transactions a read_committed reader of [fetch, upper bound) must filter out."""
-    collected: list[AbortedTransaction] = []
-    for segment in segments.from_offset(fetch_offset):
+
+    def has_aborted(segment: Segment) -> bool:
         require_index(segment)
+        return not segment.aborted.is_empty
+
+    collected: list[AbortedTransaction] = []
+    for segment in segments.with_aborted_from(fetch_offset, has_aborted):
         found, is_complete = segment.aborted.collect(fetch_offset, upper_bound_offset)
         collected += found
         if is_complete:

@@ -11,6 +11,7 @@ from strandline.broker.peers import PeerFailed
 from strandline.broker.procedures import Procedure, begin, pause
 from strandline.simulation.calls import Caller
 from strandline.simulation.network import Network
+from strandline.simulation.pace import Pace
 from strandline.simulation.simulated_host import SimulatedHost
 from strandline.simulation.world import World
 from strandline.wire.layout import Message
@@ -30,6 +31,7 @@ class SimulatedClient:
         self.world = world
         self.name = name
         self.chance = world.chance(name)
+        self.pace = Pace(world, world.chance(f"pace of {name}"))
         self.host = SimulatedHost(world, name, thread_time_us=lambda: 100, chance=self.chance)
         self.request_timeout_ms = 5_000
         self.retry_backoff_ms = 100
