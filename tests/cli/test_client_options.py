@@ -65,7 +65,7 @@ def test_the_more_particular_wins(environment: Path, monkeypatch: pytest.MonkeyP
         (("-X", "ack=1"), "ack is not a setting of the client; did you mean acks?"),
         (("-X", "acks=2"), "acks='2': choose from 0, 1, all, -1"),
         (("-X", "linger.ms=soon"), "linger.ms='soon': expected a whole number"),
-        (("-X", "security.protocol=SSL"), "connections are plain text so far"),
+        (("-X", "security.protocol=TLS"), "security.protocol='TLS': choose from PLAINTEXT, SSL"),
         (("-b", "host:port"), "'host:port' is not the address of a broker"),
         (("-b", ""), "bootstrap.servers is empty"),
         (("-F", "nowhere.properties"), "cannot read nowhere.properties: No such file"),

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterable
+from ssl import SSLContext
 from struct import pack, unpack
 from typing import Any, Self, TypeVar
 
@@ -36,7 +37,10 @@ TOPIC_ID = bytes(range(16))
 
 
 class ScriptedBroker:
-    def __init__(self, node_id: int = 1, versions: dict[int, tuple[int, int]] | None = None) -> None:
+    def __init__(
+        self, node_id: int = 1, versions: dict[int, tuple[int, int]] | None = None, tls: SSLContext | None = None
+    ) -> None:
+        self._tls = tls
         self.node_id = node_id
         self.versions = versions or {api.key: (api.first_version, api.last_version) for api in SERVED.values()}
         self.answers: dict[type[Message], Callable[[Any], Answer]] = {
@@ -52,7 +56,7 @@ class ScriptedBroker:
         self._writers: list[asyncio.StreamWriter] = []
 
     async def __aenter__(self) -> Self:
-        self._server = await asyncio.start_server(self._serve, "127.0.0.1", 0)
+        self._server = await asyncio.start_server(self._serve, "127.0.0.1", 0, ssl=self._tls)
         self.port: int = self._server.sockets[0].getsockname()[1]
         return self
 

@@ -243,7 +243,7 @@ def test_settings_by_kafkas_names_and_no_others() -> None:
     for name, sentence in (
         ("compresion.type", "did you mean compression.type?"),
         ("qqq", "qqq is not a setting of the client"),
-        ("security.protocol", "plain text so far"),
+        ("security.protocol", "choose from PLAINTEXT"),
     ):
         with pytest.raises(BadSetting, match=sentence.replace("?", r"\?")):
             ClientSettings.of({name: "x"})

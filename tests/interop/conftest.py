@@ -1,17 +1,35 @@
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.interop.home import Home, copy_home, make_home
 from tests.interop.kafka import SERIES, Kafka, RefereeMissing, fetch
 from tests.interop.lives import Life, live_twice
 from tests.interop.ours import COMPACTED, TOPICS
+from tests.interop.spark import Spark, fetch_spark
 
 
 def referee(series: str) -> Kafka:
     try:
         return fetch(series)
+    except RefereeMissing as missing:
+        sentence = str(missing)
+    pytest.fail(sentence, pytrace=False)
+
+
+@pytest.fixture(scope="session")
+def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    """With `format("kafka")` and ours, in one session."""
+    with _fetched_spark().session(tmp_path_factory.mktemp("spark")) as session:
+        yield session
+
+
+def _fetched_spark() -> Spark:
+    try:
+        return fetch_spark()
     except RefereeMissing as missing:
         sentence = str(missing)
     pytest.fail(sentence, pytrace=False)

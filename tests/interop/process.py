@@ -32,6 +32,7 @@ class Child:
         self._ready_line = ready_line
         self._ready_or_gone = threading.Event()
         self._is_ready = False
+        self.environment = os.environ | {"LC_ALL": "C.UTF-8", "PYTHONPATH": os.pathsep.join(sys.path)}
 
     def __enter__(self) -> Self:
         self._process = subprocess.Popen(
@@ -42,7 +43,7 @@ class Child:
             encoding="utf-8",
             errors="replace",
             preexec_fn=die_with_parent,
-            env=os.environ | {"LC_ALL": "C.UTF-8", "PYTHONPATH": os.pathsep.join(sys.path)},
+            env=self.environment,
         )
         assert self._process.stdout is not None
         self._reader = threading.Thread(target=self._keep_log, args=(self._process.stdout,), daemon=True)
@@ -75,6 +76,10 @@ class Child:
         self._process.kill()
         self._process.wait()
         self._reader.join()
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
 
     def log_tail(self, lines: int = 30) -> str:
         return "\n".join(self.log().splitlines()[-lines:])

@@ -1,8 +1,7 @@
-"""Apache Spark with its own source and sink for Kafka, `format("kafka")`.
+"""Apache Spark with its own source and sink for Kafka, `format("kafka")`, beside ours.
 
-PySpark has everything but the connector, which is on Maven Central alone and fits one version of Spark. So
-`spark-kafka/pom.xml` names that version, and PySpark is of the same one: this Python's, if it is that, or else one that
-pip puts into `.interop/`, beside the jars. What cannot be had is a `RefereeMissing`.
+PySpark has everything but the connector, which is on Maven Central alone (`spark-kafka/pom.xml`). What cannot be had is
+a `RefereeMissing`.
 """
 
 from __future__ import annotations
@@ -10,7 +9,6 @@ from __future__ import annotations
 import fcntl
 import gc
 import os
-import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -19,12 +17,13 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-from tests.interop.kafka import FETCH_TIMEOUT_SECONDS, HERE, STORE, RefereeMissing, copy_jars, need, version_in
+from tests.interop.kafka import HERE, STORE, RefereeMissing, copy_jars, need
 
 POM = HERE / "spark-kafka" / "pom.xml"
 HOME = STORE / "spark-kafka"
-HEAP_MB = 512
-PIP = (sys.executable, "-m", "pip", "--disable-pip-version-check")
+SOURCE = str(HERE.parents[1] / "src")
+HEAP_MB = 768
+OLDEST = (4, 2)
 JAVA_OPTIONS = (
     "-XX:+UseSerialGC",
     "-XX:TieredStopAtLevel=1",
@@ -32,22 +31,19 @@ JAVA_OPTIONS = (
     f"-Dlog4j2.configurationFile={HERE / 'log4j2.properties'}",
 )
 # The default writer of checkpoints starts a program for each file.
-CHECKPOINTS = "org.apache.spark.sql.execution.streaming.FileSystemBasedCheckpointFileManager"
+CHECKPOINTS = "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
 
 
 @dataclass(frozen=True)
 class Spark:
-    version: str
     jars: Path
-    packages: Path | None  # where PySpark is, if it is not this Python's own
 
     @contextmanager
     def session(self, folder: Path) -> Iterator[Any]:
         """A `SparkSession` in a JVM that ends with it."""
-        if self.packages is not None:
-            sys.path.insert(0, str(self.packages))
         # Without an address Spark looks for one of this machine's, which may be one that others reach.
         os.environ |= {"SPARK_LOCAL_IP": "127.0.0.1", "PYSPARK_PYTHON": sys.executable}
+        os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [SOURCE, os.environ.get("PYTHONPATH")]))
         from pyspark import SparkContext
         from pyspark.sql import SparkSession
 
@@ -58,6 +54,7 @@ class Spark:
             "spark.driver.memory": f"{HEAP_MB}m",
             "spark.local.dir": str(folder),
             "spark.sql.codegen.wholeStage": "false",  # which pays for larger data than ours
+            "spark.sql.session.timeZone": "UTC",
             "spark.sql.streaming.checkpointFileManagerClass": CHECKPOINTS,
             "spark.sql.warehouse.dir": str(folder / "warehouse"),
             "spark.ui.enabled": "false",
@@ -81,18 +78,16 @@ def _end_gateway(context: Any) -> None:
 
 
 def fetch_spark() -> Spark:
-    wanted = version_in(POM, "spark.version")
     need("java", "Java 17 to run Apache Spark")
+    found = installed_version()
+    if found is None or tuple(map(int, found.split(".")[:2])) < OLDEST:
+        oldest = ".".join(map(str, OLDEST))
+        raise RefereeMissing(f"Interop needs PySpark {oldest} or later: here is {found or 'none'}.")
     HOME.mkdir(parents=True, exist_ok=True)
     with (HOME / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         copy_jars(POM, HOME / "jars", stamp=HOME / "stamp", what="Spark's connector for Kafka")
-        if installed_version() == wanted:
-            return Spark(wanted, HOME / "jars", None)
-        packages = HOME / f"pyspark-{wanted}"
-        if not packages.exists():
-            _install(f"pyspark=={wanted}", packages)
-    return Spark(wanted, HOME / "jars", packages)
+    return Spark(HOME / "jars")
 
 
 def installed_version() -> str | None:
@@ -100,20 +95,3 @@ def installed_version() -> str | None:
         return version("pyspark")
     except PackageNotFoundError:
         return None
-
-
-def _install(package: str, target: Path) -> None:
-    unfinished = target.with_name(f"{target.name}-unfinished")
-    try:
-        installed = subprocess.run(
-            [*PIP, "install", "--quiet", "--upgrade", "--target", str(unfinished), package],
-            capture_output=True,
-            text=True,
-            timeout=FETCH_TIMEOUT_SECONDS,
-        )
-    except subprocess.TimeoutExpired:
-        raise RefereeMissing(f"pip did not install {package} within {FETCH_TIMEOUT_SECONDS} seconds.") from None
-    if installed.returncode != 0:
-        reason = (installed.stderr.strip().splitlines() or ["no reason given"])[-1]
-        raise RefereeMissing(f"pip could not install {package}: {reason}")
-    unfinished.rename(target)

@@ -8,8 +8,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
-from tests.interop.kafka import RefereeMissing
-from tests.interop.spark import Spark, fetch_spark
 
 from strandline.client.blocking import Blocking
 from strandline.client.cluster import Cluster
@@ -49,20 +47,6 @@ def broker() -> Iterator[Broker]:
     # The records are of a time long past, and should stay.
     with Broker(process=True, num_partitions=len(PARTITIONS), log_retention_ms=-1) as broker:
         yield broker
-
-
-@pytest.fixture(scope="module")
-def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
-    with referee().session(tmp_path_factory.mktemp("spark")) as session:
-        yield session
-
-
-def referee() -> Spark:
-    try:
-        return fetch_spark()
-    except RefereeMissing as missing:
-        sentence = str(missing)
-    pytest.fail(sentence, pytrace=False)
 
 
 # Our side.

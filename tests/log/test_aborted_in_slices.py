@@ -9,6 +9,7 @@ import pytest
 
 from strandline.log.log import Log
 from strandline.log.recovery import open_log
+from strandline.model.failures import StorageFailed
 from strandline.model.partitions import TopicPartition
 from strandline.model.settings import LogSettings
 from strandline.records.batch import read_head, split_batches
@@ -85,6 +86,17 @@ def test_every_slice_from_every_offset(segment_bytes: int, max_bytes: int) -> No
                 )
                 assert left_out == (head.base_offset in aborted), (offset, head)
     assert most < everything
+
+
+def test_a_disk_that_cannot_be_read_takes_the_log_offline() -> None:
+    """SPEC L10: whichever file it is that fails, of those that have to be looked at for a slice."""
+    log, _ = written(2_000)
+    assert isinstance(log.filesystem, SimulatedDisk)
+    found = log.read(0, 500)
+    log.filesystem.fail_next("read")
+    with pytest.raises(StorageFailed):
+        log.aborted_transactions_in(0, found, log.log_end_offset)
+    assert log.failure is not None
 
 
 def test_segments_without_aborted_transactions_are_asked_once() -> None:

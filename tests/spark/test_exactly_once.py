@@ -127,6 +127,13 @@ def test_of_two_attempts_at_a_task_one_counts_and_the_other_holds_nobody_up(driv
     assert driver.committed() == rows_of(0, 1)
 
 
+def test_an_attempt_under_a_driver_that_died_holds_nobody_up(driver: Driver) -> None:
+    """The first attempt had fallen, and the second was at work: under the next driver it is the first that counts."""
+    driver.task(0, attempt=1)
+    driver.commit([driver.task(0), driver.task(1)])
+    assert driver.committed() == rows_of(0, 1)
+
+
 def test_a_sink_belongs_to_one_query_and_its_checkpoint(driver: Driver) -> None:
     driver.commit([driver.task(0)])
     for number, query in ((BATCH - 1, "query"), (BATCH, "another"), (BATCH + 1, "another")):

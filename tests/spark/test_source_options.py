@@ -106,15 +106,15 @@ def test_a_time_for_all_beats_times_for_each_beats_offsets() -> None:
         ({"group.id": "g"}, "option group.id is not known to the source; did you mean kafka.group.id?"),
         ({"startingOffset": "earliest"}, "did you mean startingOffsets?"),
         ({"path": "orders"}, 'format("strandline") has no path: name topics with the option subscribe'),
-        ({"kafka.security.protocol": "SSL"}, "kafka.security.protocol=SSL: format(\"strandline\") speaks plain text"),
-        ({"kafka.sasl.mechanism": "PLAIN"}, "kafka.sasl.mechanism: format(\"strandline\") speaks plain text"),
+        ({"kafka.security.protocol": "TLS"}, "security.protocol='TLS': choose from PLAINTEXT, SSL"),
+        ({"kafka.ssl.truststore.location": "trust.jks"}, "key stores of Java are not read here; export PEM"),
         (
             {"startingOffsets": '{"t":{"0":5}}', "endingOffsets": '{"t":{"0":4}}'},
-            "the starting offset 5 of t-0 is greater than the ending one, 4",
+            "The specified start offset 5 is greater than the end offset 4 for topic t partition 0",
         ),
         (
             {"startingOffsets": '{"t":{"0":5}}', "endingOffsets": '{"t":{"1":7}}'},
-            "the starting offsets are of t-0, the ending ones of t-1: name the same partitions",
+            "The specified start offset and end offset should have the same topic-partitions.",
         ),
     ],
 )  # fmt: skip

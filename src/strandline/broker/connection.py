@@ -71,8 +71,9 @@ class Pending:
 Reply = bytes | list[Part] | Pending | Close | None
 
 
-# All the answers or what each waits for, of how many requests, and where the first begins that was not taken.
-Taken = tuple[bytes | list[Pending] | Close, int, int]
+# All the answers, or the parts of the only one, or what each waits for; of how many requests; and where the first
+# begins that was not taken.
+Taken = tuple[bytes | tuple[Part, ...] | list[Pending] | Close, int, int]
 NOTHING_TAKEN: Taken = (b"", 0, 0)
 
 
@@ -80,7 +81,7 @@ class Lane(Protocol):
     """How a handler knows the next requests of a connection by their likeness to the last."""
 
     def take(
-        self, frame: memoryview | None, received: memoryview, frame_bytes_max: int, connection: Connection
+        self, frame: memoryview | None, received: memoryview, frame_bytes_max: int, connection: Connection, /
     ) -> Taken:
         """Handle this frame and the whole frames at the beginning of `received`, up to the first that is not alike."""
 
@@ -162,13 +163,17 @@ class Connection:
             if request_count == 0:
                 break
             self.requests += request_count
-            if isinstance(replies, bytes):
+            if type(replies) is bytes:
                 self._output.append(replies)
                 self._output_bytes += len(replies)
-            elif replies is CLOSE:
-                self._end("", drop_held=True)
-            else:
+            elif type(replies) is tuple:
+                self._output += replies
+                if len(received) > end:  # or nobody asks
+                    self._output_bytes += sum([_part_bytes(part) for part in replies])
+            elif type(replies) is list:
                 self._pending += replies
+            else:
+                self._end("", drop_held=True)
             frame, received = None, received[end:]
             if not received or self._output_bytes > self.response_bytes_max:
                 break

@@ -25,6 +25,7 @@ from strandline.broker.partition import LeadershipListener, Partition
 from strandline.broker.partitions import Partitions
 from strandline.broker.procedures import each_of, in_thread, in_turns
 from strandline.broker.replica_fetchers import ReplicaFetchers
+from strandline.broker.turn import Turn
 from strandline.log.creation import LogCreation, NewPartition
 from strandline.log.log_directories import LogDirectories
 from strandline.log.log_directory import LogDirectory
@@ -95,11 +96,16 @@ class Replicas:
         self._leadership = leadership
         self._host = host
         self._high_watermarks = directories.read_high_watermarks()
+        self._turn = Turn(host)
         self._is_leaving = False
 
     # The controller's word.
 
     async def apply_leader_and_isr(self, request: LeaderAndIsrRequest) -> LeaderAndIsrResponse:
+        """One request after another: one that waits for its logs to be made has not done what it says yet."""
+        return await self._turn.take(lambda: self._apply_leader_and_isr(request))
+
+    async def _apply_leader_and_isr(self, request: LeaderAndIsrRequest) -> LeaderAndIsrResponse:
         refused = self._fence.check(request.controller_id, request.controller_epoch, request.broker_epoch)
         if refused is not ErrorCode.NONE:
             return LeaderAndIsrResponse(refused)
@@ -213,11 +219,15 @@ class Replicas:
             if partition.name not in named:
                 self._stop(partition)
         for directory in self._directories.online():
-            for name in [name for name in directory.logs if name not in named]:
-                directory.set_aside(name, token=self._host.unique_id().hex)
-                logger.warning("%s in %s is no replica of ours: set aside", name, directory.path)
+            with suppress(StorageFailed):  # it has told, and goes offline with all that it has
+                for name in [name for name in directory.logs if name not in named]:
+                    directory.set_aside(name, token=self._host.unique_id().hex)
+                    logger.warning("%s in %s is no replica of ours: set aside", name, directory.path)
 
     async def stop_replicas(self, request: StopReplicaRequest) -> StopReplicaResponse:
+        return await self._turn.take(lambda: self._stop_replicas(request))
+
+    async def _stop_replicas(self, request: StopReplicaRequest) -> StopReplicaResponse:
         refused = self._fence.check(request.controller_id, request.controller_epoch, request.broker_epoch)
         if refused is not ErrorCode.NONE:
             return StopReplicaResponse(refused)

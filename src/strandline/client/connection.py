@@ -82,6 +82,8 @@ class Connection(asyncio.BufferedProtocol):
             async with asyncio.timeout(timeout_ms / 1000):
                 await connection._connect()
                 await connection._negotiate()
+                if settings.security_protocol != "PLAINTEXT":
+                    await connection._authenticate()
         except TimeoutError:
             connection.close()
             raise BrokerUnreachable(
@@ -178,15 +180,34 @@ class Connection(asyncio.BufferedProtocol):
             raise
 
     async def _connect(self) -> None:
+        tls = self._tls()
         found = await self._loop.getaddrinfo(*self.address, type=socket.SOCK_STREAM)
         last_error: OSError | None = None
         for *_, place in found:
             try:
-                await self._loop.create_connection(lambda: self, str(place[0]), self.address.port)
+                await self._loop.create_connection(lambda: self, str(place[0]), self.address.port, **tls)
                 return
             except OSError as error:
                 last_error = error
         raise last_error or OSError(f"{self.address.host} has no address")
+
+    def _tls(self) -> dict[str, Any]:
+        """How the transport is to be made; plain text has no need to know of any of this."""
+        if self.settings.security_protocol == "PLAINTEXT":
+            return {}
+        from strandline.client.security import tls_context, uses_tls
+
+        if not uses_tls(self.settings):
+            return {}
+        return {"ssl": tls_context(self.settings), "server_hostname": self.address.host}
+
+    async def _authenticate(self) -> None:
+        from strandline.client.security import uses_sasl
+
+        if uses_sasl(self.settings):
+            from strandline.client.authentication import authenticate
+
+            await authenticate(self)
 
     async def _negotiate(self) -> None:
         response = await self._ask_api_versions(NEWEST)
@@ -317,14 +338,26 @@ def describe_no_connection(address: Address, error: OSError) -> str:
         return f"no broker at {address}: start one with `strandline serve`, or name another with -b host:port"
     if isinstance(error, socket.gaierror):
         return f"there is no host {address.host!r}: check the address of the broker"
+    if type(error).__module__ == "ssl":
+        return describe_no_trust(address, error)
     return f"no connection to {address}: {error.strerror or error}"
+
+
+def describe_no_trust(address: Address, error: OSError) -> str:
+    said = getattr(error, "verify_message", "") or getattr(error, "reason", "") or str(error)
+    if hasattr(error, "verify_message"):
+        return (
+            f"the certificate of {address} is not trusted: {said}; name the authority that signed it with"
+            " ssl.truststore.location (and ssl.truststore.type=PEM)"
+        )
+    return f"no TLS with {address}: {said}; is that a listener for SSL or SASL_SSL?"
 
 
 def describe_stranger(address: Address, first_bytes: bytes, error: ProtocolError) -> str:
     if first_bytes == b"HTTP":
         return f"{address} is a web server, not a broker: check the port"
     if first_bytes.startswith(TLS_ALERT):
-        return f"{address} speaks TLS, which this client does not: use a plain-text listener"
+        return f"{address} speaks TLS: set security.protocol to SSL or SASL_SSL, or use a plain-text listener"
     return f"what {address} answers is not Kafka's protocol: {error}"
 
 

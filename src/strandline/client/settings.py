@@ -17,8 +17,8 @@ DEFAULT_PORT = 9092
 
 # Known to other clients, and without meaning here: the sentence says why.
 ELSEWHERE = {
-    "security.protocol": "connections are plain text so far",
-    "sasl.mechanism": "connections are plain text so far",
+    "ssl.truststore.password": "key stores of Java are not read here: set ssl.truststore.type to PEM",
+    "ssl.keystore.password": "key stores of Java are not read here: set ssl.keystore.type to PEM",
     "key.serializer": "keys and values are bytes here",
     "value.serializer": "keys and values are bytes here",
     "key.deserializer": "keys and values are bytes here",
@@ -47,6 +47,27 @@ class ClientSettings(PropertySettings):
     max_in_flight_requests_per_connection: int = setting(5, at_least=1, at_most=1000)
     # librdkafka's name; Kafka's client takes answers of any size.
     receive_message_max_bytes: int = setting(2**28, at_least=1000, at_most=INT_MAX)
+
+    # Security (security.py): PEM only; what has no meaning to Kafka's own client is librdkafka's
+    security_protocol: str = setting("PLAINTEXT")
+    sasl_mechanism: str = setting("")
+    sasl_jaas_config: str = setting("")
+    sasl_username: str = setting("")
+    sasl_password: str = setting("")
+    ssl_ca_location: str = setting("")
+    ssl_certificate_location: str = setting("")
+    ssl_key_location: str = setting("")
+    ssl_key_password: str = setting("")
+    ssl_truststore_type: str = setting("JKS")
+    ssl_truststore_location: str = setting("")
+    ssl_truststore_certificates: str = setting("")
+    ssl_keystore_type: str = setting("JKS")
+    ssl_keystore_location: str = setting("")
+    ssl_keystore_key: str = setting("")
+    ssl_keystore_certificate_chain: str = setting("")
+    ssl_endpoint_identification_algorithm: str = setting("https")
+
+    # Patience
     retry_backoff_ms: int = setting(100, at_least=1)
     retry_backoff_max_ms: int = setting(1_000, at_least=1)
     metadata_max_age_ms: int = setting(5 * MINUTE_MS, at_least=1)
@@ -84,6 +105,10 @@ class ClientSettings(PropertySettings):
 
     def __post_init__(self) -> None:
         self.addresses()
+        if self.security_protocol != "PLAINTEXT" or self.ssl_truststore_location or self.ssl_keystore_location:
+            from strandline.client.security import check_security  # few connections need it, and commands start quickly
+
+            check_security(self)
 
     @classmethod
     def of(cls, properties: Mapping[str, str]) -> Self:

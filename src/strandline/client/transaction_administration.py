@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from strandline.client.cluster import TRANSACTION_KEY, Cluster
 from strandline.client.connection import Connection
-from strandline.client.failures import BrokerRefused
+from strandline.client.failures import BrokerRefused, ClientError
 from strandline.client.leaders import Outcomes, ask_leaders, by_topic, values_of
 from strandline.model.error_codes import ErrorCode
 from strandline.model.partitions import TopicPartition
@@ -80,8 +80,29 @@ async def list_transactions(
     return sorted((each for listed in found for each in listed), key=lambda each: each.transactional_id)
 
 
+async def transactions_in_sight(cluster: Cluster, states: Sequence[str]) -> list[TransactionListing]:
+    """As above, for those who cannot wait: brokers that do not answer at once are left out."""
+    await cluster.refresh(())
+    request = ListTransactionsRequest(list(states), [], -1)
+    asked = (_look_at(cluster, node_id, request) for node_id in cluster.view.nodes)
+    found = await asyncio.gather(*asked, return_exceptions=True)
+    for failure in found:
+        if isinstance(failure, BaseException) and not isinstance(failure, ClientError):
+            raise failure
+    return [each for listed in found if not isinstance(listed, BaseException) for each in listed]
+
+
+async def _look_at(cluster: Cluster, node_id: int, request: ListTransactionsRequest) -> list[TransactionListing]:
+    connection = await cluster.broker(node_id)
+    return _listings(await connection.ask(request, ListTransactionsResponse), node_id)
+
+
 async def _list_at(cluster: Cluster, node_id: int, request: ListTransactionsRequest) -> list[TransactionListing]:
     response = await cluster.ask_broker(node_id, request, ListTransactionsResponse, lambda answer: [answer.error_code])
+    return _listings(response, node_id)
+
+
+def _listings(response: ListTransactionsResponse, node_id: int) -> list[TransactionListing]:
     if response.error_code:
         raise BrokerRefused(response.error_code, f"transactions of broker {node_id}")
     return [

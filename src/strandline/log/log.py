@@ -4,7 +4,7 @@ In three layers: `LogState` has the offsets and what they mean, `LogWriter` appe
 reads, flushes, and does what a follower does: takes a leader's batches and truncates.
 
 One thread owns a log. What may block is cut out so that it can run elsewhere: `begin_flush` returns work that syncs
-files and touches nothing else, a read returns a file slice that says whether it is in the page cache.
+files and touches nothing else, a read returns a slice of a file, and `page_cache` says whether it is in memory.
 """
 
 from __future__ import annotations
@@ -279,7 +279,8 @@ class Log(LogWriter):
 
     def read(self, offset: int, max_bytes: int, *, max_offset: int | None = None) -> LogSlice:
         """A file slice from the batch that holds `offset`; `max_offset` (a high watermark, say) ends it (SPEC L6)."""
-        self.check_usable()
+        if self.failure is not None or self.is_closed:
+            self.check_usable()
         log_end_offset = self.log_end_offset
         if not self.log_start_offset <= offset <= log_end_offset:
             raise Refused(
@@ -288,7 +289,7 @@ class Log(LogWriter):
             )
         limit = log_end_offset if max_offset is None else max_offset
         try:
-            if offset >= min(limit, log_end_offset):
+            if offset >= limit or offset >= log_end_offset:
                 return LogSlice(self.segments.active.file, self.segments.active.size_bytes, 0)
             return lookup.read_slice(self.segments, offset, max_bytes, max_offset=limit, log_end_offset=log_end_offset)
         except OSError as error:
@@ -323,7 +324,9 @@ class Log(LogWriter):
     def aborted_transactions_in(self, offset: int, found: LogSlice, max_offset: int) -> list[AbortedTransaction]:
         """Those that a reader of committed records must leave out of a slice that was read from `offset` on: not all up
         to `max_offset`, of which there may be very many."""
-        bound = lookup.upper_bound_of(self.segments, offset, found, self.log_end_offset)
+        self.check_usable()
+        with self._read_fence:
+            bound = lookup.upper_bound_of(self.segments, offset, found, self.log_end_offset)
         return self.aborted_transactions(offset, min(bound, max_offset))
 
     def _require_aborted_index(self, segment: Segment) -> None:

@@ -19,6 +19,8 @@ from strandline.records.record import read_records
 # A batch that grows beyond this is found as a whole: looking into it would hold up everybody for one who asks.
 LOOKUP_BYTES_MAX = 32 * 2**20
 
+new_tuple = tuple.__new__  # half the price of calling the class
+
 
 class TimestampOffset(NamedTuple):
     """A record found by time, with the leader epoch it was written in."""
@@ -40,30 +42,40 @@ def read_slice(segments: Segments, offset: int, max_bytes: int, *, max_offset: i
         end = active.size_bytes if max_offset >= log_end_offset else active.read_ends.get(max_offset, 0)
         if 0 < end - position <= max_bytes:
             if end == active.size_bytes:
-                active.was_read_to_its_end(log_end_offset)
+                active.read_ends.note(log_end_offset, active.size_bytes)
             return LogSlice(active.file, position, end - position)
     found_slice = _find_slice(segments, offset, max_bytes, max_offset, log_end_offset)
     if found_slice.file is active.file and found_slice.position + found_slice.length == active.size_bytes:
-        active.was_read_to_its_end(log_end_offset)
+        active.read_ends.note(log_end_offset, active.size_bytes)
     return found_slice
 
 
 def _find_slice(segments: Segments, offset: int, max_bytes: int, max_offset: int, log_end_offset: int) -> LogSlice:
-    for segment in segments.from_offset(offset):
+    segment = segments.holding(offset)
+    while True:
+        file = segment.file
         # What the kernel read ahead for somebody far behind would pass for what others use, and stay (SPEC P5).
-        segment.file.read_nothing_ahead()
+        file.read_nothing_ahead()
         found = segment.position_of(offset)
-        if found is None:
-            continue  # compaction emptied the rest of this segment
-        position, first_batch_bytes = found
-        if max_offset >= log_end_offset:
-            end = segment.size_bytes
-        else:
-            limit = segment.position_of(max_offset) if max_offset >= segment.base_offset else (0, 0)
-            end = limit[0] if limit is not None else segment.size_bytes
-        length = min(end - position, max(max_bytes, first_batch_bytes))
-        return LogSlice(segment.file, position, max(0, length))
-    return LogSlice(segments.active.file, segments.active.size_bytes, 0)
+        if found is not None:
+            break
+        following = segments.after(segment)  # compaction emptied the rest of this one
+        if following is None:
+            return LogSlice(file, segment.size_bytes, 0)
+        segment = following
+    position, length = found  # of the first batch
+    if length < max_bytes:
+        length = max_bytes
+    end = segment.size_bytes if max_offset >= log_end_offset else _end_before(segment, max_offset)
+    if length > end - position:
+        length = max(0, end - position)
+    return new_tuple(LogSlice, (file, position, length))
+
+
+def _end_before(segment: Segment, max_offset: int) -> int:
+    """Where the batches end that lie wholly below an offset."""
+    limit = segment.position_of(max_offset) if max_offset >= segment.base_offset else (0, 0)
+    return limit[0] if limit is not None else segment.size_bytes
 
 
 class FoundBatch(NamedTuple):

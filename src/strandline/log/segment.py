@@ -20,15 +20,16 @@ from strandline.log import index_truth, names
 from strandline.log.aborted_index import AbortedIndex
 from strandline.log.filesystem import Buffer, File, FileSystem
 from strandline.log.offset_index import OffsetIndex
+from strandline.log.read_ends import ReadEnds
 from strandline.log.renaming import rename_segment
-from strandline.log.scan import find_batch, read_batches, scan_heads
+from strandline.log.scan import SCAN_BYTES, find_batch, peek_batch, read_batches, scan_heads
 from strandline.log.time_index import TimeIndex
 from strandline.model.failures import CorruptData
 from strandline.model.settings import LONG_MAX, LogSettings
 from strandline.records.batch import NO_TIMESTAMP, BatchHead
 
 RELATIVE_OFFSET_MAX = 2**31 - 1
-READ_ENDS_MAX = 16
+FAR_BYTES = 2 * SCAN_BYTES  # between index entries: few batches lie there, of which the next entry's is likely wanted
 
 
 class Segment:
@@ -64,7 +65,7 @@ class Segment:
         self.offset_of_max_timestamp = base_offset
         self.is_preallocated = False  # whether the indexes can take entries
         self.index_entries_left = 0  # how many more both of them take
-        self.read_ends: dict[int, int] = {}  # offset and position at which it ended when somebody read up to there
+        self.read_ends = ReadEnds()
         self._max_timestamp: int | None = None  # None until read from the time index
         self._first_timestamp: int | None = None  # None until read from the first batch
         self._file: File | None = None
@@ -248,7 +249,12 @@ class Segment:
 
     def position_of(self, offset: int) -> tuple[int, int] | None:
         """Position and size of the batch that holds `offset`, or the first after it; None past the end."""
-        entry_offset, position = self.offset_index.lookup(offset)
+        index = self._offset_index or self.offset_index
+        entry_offset, position, next_offset, next_position = index.lookup_around(offset)
+        if entry_offset < offset and next_position - position > FAR_BYTES:
+            found = peek_batch(self._file or self.file, next_position, self.size_bytes, next_offset, offset)
+            if found is not None:
+                return found
         expected = range(self.base_offset, entry_offset + 1) if position else None
         try:
             if not 0 <= position <= self.size_bytes:
@@ -257,12 +263,6 @@ class Segment:
         except CorruptData:
             self.rebuild_indexes()
             return find_batch(self.file, self.offset_index.lookup(offset)[1], self.size_bytes, offset)
-
-    def was_read_to_its_end(self, log_end_offset: int) -> None:
-        """Whoever has read the active segment to its end goes on from there: then nothing has to be searched."""
-        self.read_ends[log_end_offset] = self.size_bytes
-        if len(self.read_ends) > READ_ENDS_MAX:
-            del self.read_ends[next(iter(self.read_ends))]
 
     def heads(self, position: int = 0) -> Iterator[tuple[int, BatchHead]]:
         return scan_heads(self.file, position, self.size_bytes)

@@ -56,7 +56,12 @@ class Segments:
         return [*found, self.active] if has_aborted(self.active) else found
 
     def holding(self, offset: int) -> Segment:
-        return self._segments[max(0, bisect_right(self._base_offsets, offset) - 1)]
+        place = bisect_right(self._base_offsets, offset)
+        return self._segments[place - 1 if place else 0]
+
+    def after(self, segment: Segment) -> Segment | None:
+        place = bisect_right(self._base_offsets, segment.base_offset)
+        return self._segments[place] if place < len(self._segments) else None
 
     def add(self, segment: Segment) -> None:
         self._set(sorted([*self._segments, segment], key=lambda each: each.base_offset))

@@ -8,7 +8,7 @@ import pyarrow as pa
 from pyspark.sql.datasource import DataSourceReader, InputPartition
 
 from strandline.spark.data_loss import LossReporter
-from strandline.spark.failures import in_one_sentence
+from strandline.spark.failures import ReadFailed, in_one_sentence
 from strandline.spark.offset_limits import EachAt
 from strandline.spark.offsets_json import PartitionOffsets
 from strandline.spark.partition_reader import read_range
@@ -39,12 +39,22 @@ class BatchReader(DataSourceReader):
         ends = topic_offsets.resolve(self._options.ending, is_start=False)
         if isinstance(self._options.ending, EachAt):
             self._check_ends(ends, topic_offsets.latest())
+        self._check_order(starts, ends)
         ranges = [OffsetRange(partition, starts[partition], ends[partition]) for partition in sorted(starts)]
         return plan_ranges(
             ranges,
             min_partitions=self._options.min_partitions,
             max_records_per_partition=self._options.max_records_per_partition,
         )
+
+    def _check_order(self, starts: PartitionOffsets, ends: PartitionOffsets) -> None:
+        """What was given is in order, as far as it names offsets; what it stands for may still not be."""
+        for partition, start in starts.items():
+            if start > ends[partition] and self._options.fail_on_data_loss:
+                raise ReadFailed(
+                    f"The resolved start offset {start} is greater than the resolved end offset {ends[partition]} for"
+                    f" topic {partition.topic} partition {partition.partition}: begin earlier, or end later"
+                )
 
     def _check_ends(self, ends: PartitionOffsets, latest: PartitionOffsets) -> None:
         """Nobody should wait for records that a batch query cannot live to see."""

@@ -26,16 +26,25 @@ from strandline.client.blocking import Blocking
 from strandline.client.cluster import Cluster
 from strandline.client.failures import BrokerRefused, ClientError
 from strandline.client.outgoing import ProducerIdentity
+from strandline.client.transaction_administration import transactions_in_sight
 from strandline.client.transactional_producer import TransactionalProducer
 from strandline.client.transactions import begin_as, end_transaction
 from strandline.spark.failures import WriteFailed
 from strandline.spark.record_writer import check_delivered, send_rows
-from strandline.spark.sink_decisions import Decision, PreparedTask, decide, last_decision, transactional_id
+from strandline.spark.sink_decisions import (
+    Decision,
+    PreparedTask,
+    decide,
+    is_of_sink,
+    last_decision,
+    transactional_id,
+)
 from strandline.spark.task_identity import TaskIdentity
 
 logger = logging.getLogger("strandline.spark")
 
 COMMITS_AT_ONCE = 16
+ONGOING = "Ongoing"
 OLD_AGE = 0.8  # of transaction.timeout.ms: older ones may be aborted while they are being committed
 
 
@@ -115,7 +124,7 @@ def commit(client: Blocking, messages: Sequence[Prepared], batch_id: int | None)
             topics = {topic for each in messages for topic in each.topics}
             client(lambda cluster: decide(cluster, sink_id, Decision(batch_id, query_id, tasks), topics))
     client(partial(_commit_all, sink_id, tasks))
-    client(partial(_end_earlier_attempts, sink_id, tasks))
+    client(partial(_end_others, sink_id, tasks))
 
 
 def _check_young(client: Blocking, messages: Sequence[Prepared]) -> None:
@@ -146,11 +155,17 @@ async def _commit_all(sink_id: str, tasks: Sequence[PreparedTask], cluster: Clus
     await asyncio.gather(*(commit_one(task) for task in tasks))
 
 
-async def _end_earlier_attempts(sink_id: str, tasks: Sequence[PreparedTask], cluster: Cluster) -> None:
-    """Of tasks that had to be started again: what they left open would hold up readers of committed data."""
-    for task in tasks:
-        for attempt in range(task.attempt):
-            await begin_as(cluster, transactional_id(sink_id, task.task, attempt))
+async def _end_others(sink_id: str, tasks: Sequence[PreparedTask], cluster: Cluster) -> None:
+    """Of attempts that do not count, under this driver or one that died: they would hold up readers of committed data.
+
+    One that begins only now, in an executor that does not know yet that its driver is dead, is met by the next batch.
+    """
+    own = {task.identity(sink_id).transactional_id for task in tasks}
+    others = {transactional_id(sink_id, task.task, attempt) for task in tasks for attempt in range(task.attempt)}
+    listed = await transactions_in_sight(cluster, [ONGOING])
+    others |= {each.transactional_id for each in listed if is_of_sink(each.transactional_id, sink_id)}
+    for name in sorted(others - own):
+        await begin_as(cluster, name)
 
 
 def abort(client: Blocking, messages: Sequence[Prepared], batch_id: int | None) -> None:

@@ -138,12 +138,14 @@ def check_order(start: OffsetLimit, end: OffsetLimit) -> None:
 def _check_order(start: PartitionOffsets, end: PartitionOffsets, what: str) -> None:
     if start.keys() != end.keys():
         raise BadOption(
-            f"the starting {what}s are of {_names(start)}, the ending ones of {_names(end)}: name the same partitions"
+            "The specified start offset and end offset should have the same topic-partitions. Those for the start:"
+            f" {_names(start)}, for the end: {_names(end)}"
         )
     for partition, first in start.items():
         if first > end[partition] >= 0:
             raise BadOption(
-                f"the starting {what} {first} of {partition} is greater than the ending one, {end[partition]}"
+                f"The specified start {what} {first} is greater than the end {what} {end[partition]}"
+                f" for topic {partition.topic} partition {partition.partition}"
             )
 
 

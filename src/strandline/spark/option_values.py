@@ -11,7 +11,6 @@ from strandline.spark.failures import BadOption
 
 KAFKA = "kafka."
 BOOTSTRAP = "bootstrap.servers"
-SECURITY = ("ssl.", "sasl.", "security.providers")
 DURATION = re.compile(r"(?P<number>[0-9]{1,12})(?P<unit>[a-z]*)")
 UNIT_MS = {"": 1, "ms": 1, "s": 1000, "m": 60_000, "min": 60_000, "h": 3_600_000, "d": 86_400_000}
 
@@ -60,19 +59,7 @@ def client_properties(options: Mapping[str, str], protected: Mapping[str, str], 
             raise BadOption(f"Kafka option '{name}' is not supported{reason}")
     if BOOTSTRAP not in properties:
         raise BadOption(f"Option 'kafka.{BOOTSTRAP}' must be specified for configuring Kafka {role}")
-    _check_plain_text(properties)
     return properties
-
-
-def _check_plain_text(properties: dict[str, str]) -> None:
-    protocol = properties.pop("security.protocol", "PLAINTEXT")
-    secret = [f"kafka.{name}" for name in properties if name.startswith(SECURITY)]
-    if protocol.upper() != "PLAINTEXT" or secret:
-        asked = secret[0] if secret else f"kafka.security.protocol={protocol}"
-        raise BadOption(
-            f'{asked}: format("strandline") speaks plain text so far, without TLS and SASL;'
-            ' name a PLAINTEXT listener, or use Spark\'s own format("kafka")'
-        )
 
 
 def check_settings(properties: Mapping[str, str]) -> None:

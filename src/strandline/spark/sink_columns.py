@@ -63,7 +63,7 @@ def records_of(rows: pa.RecordBatch, topic: str | None) -> Iterator[OutgoingReco
     partitions = rows.column("partition").to_pylist() if "partition" in rows.schema.names else nothing
     for to, key, value, pairs, partition in zip(topics, keys, values, headers, partitions, strict=True):
         if to is None:
-            raise WriteFailed("null topic present in the data. Use the topic option for setting a topic.")
+            raise WriteFailed("The message data contains a null topic. Use the `topic` option for setting a topic.")
         yield OutgoingRecord(to, key, value, _headers(pairs), partition)
 
 

@@ -8,6 +8,7 @@ many tasks is spread over several partitions of a topic that the batch wrote to.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -39,6 +40,11 @@ class PreparedTask(NamedTuple):
 def transactional_id(sink_id: str, task: int, attempt: int) -> str:
     """Of one attempt: a second one that Spark starts to be faster must not end what the first has written."""
     return f"strandline-sink-{sink_id}-{task}-{attempt}"
+
+
+def is_of_sink(name: str, sink_id: str) -> bool:
+    """Whether a transactional id is one of this sink's."""
+    return re.fullmatch(rf"strandline-sink-{re.escape(sink_id)}-[0-9]+-[0-9]+", name) is not None
 
 
 @dataclass(frozen=True, slots=True)

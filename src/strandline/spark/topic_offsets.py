@@ -83,7 +83,7 @@ class TopicOffsets:
         return [
             TopicPartition(name, index)
             for name, view in self._call(ask).items()
-            if wanted.fullmatch(name) and not view.is_internal and not view.error_code
+            if wanted.search(name) and not view.is_internal and not view.error_code
             for index in view.partitions
         ]
 
@@ -146,21 +146,21 @@ class TopicOffsets:
             case AllAt(offset):
                 return self._list(dict.fromkeys(partitions, offset))
             case EachAt(offsets):
-                self._check_named(offsets, partitions, "startingOffsets" if is_start else "endingOffsets")
+                self._check_named(offsets, partitions, "start" if is_start else "end")
                 open_ones = {each: offset for each, offset in offsets.items() if offset in (EARLIEST, LATEST)}
                 return offsets | self._list(open_ones)
             case AllAtTime(timestamp_ms, or_latest):
                 return self._at_times(dict.fromkeys(partitions, timestamp_ms), or_latest)
             case EachAtTime(timestamps_ms, or_latest):
-                name = "startingOffsetsByTimestamp" if is_start else "endingOffsetsByTimestamp"
-                self._check_named(timestamps_ms, partitions, name)
+                what = f"timestamp based {'starting' if is_start else 'ending'}"
+                self._check_named(timestamps_ms, partitions, what)
                 return self._at_times(timestamps_ms, or_latest)
 
-    def _check_named(self, named: PartitionOffsets, partitions: list[TopicPartition], option: str) -> None:
+    def _check_named(self, named: PartitionOffsets, partitions: list[TopicPartition], what: str) -> None:
         if named.keys() != set(partitions):
             raise BadOption(
-                f"If {option} contains specific offsets, you must specify all TopicPartitions. Use -1 for latest, -2"
-                f" for earliest, if you don't care. Specified: {', '.join(map(str, sorted(named)))}"
+                f"Partitions specified for Kafka {what} offsets don't match what are assigned: name all of them, with"
+                f" -1 for latest, -2 for earliest. Specified: {', '.join(map(str, sorted(named)))}"
                 f" Assigned: {', '.join(map(str, partitions))}"
             )
 

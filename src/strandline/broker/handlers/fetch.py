@@ -109,6 +109,7 @@ class FetchHandler:
                 return placed(followed, partition, diverging_epoch=diverging)
             max_bytes = max(0, min(followed.max_bytes, bytes_left))
             found = partition.read(followed.fetch_offset, max_bytes, committed_only=committed_only)
+            aborted = _aborted(partition, followed.fetch_offset, found) if committed_only and found.length else []
         except Refused as refused:
             return PartitionData(followed.partition, refused.error_code, -1, records=b"")
         except StorageFailed:
@@ -116,7 +117,7 @@ class FetchHandler:
         has_room = found.length <= max_bytes or is_first
         data = placed(followed, partition, records=found if found.length and has_room else b"")
         if committed_only:
-            data.aborted_transactions = _aborted(partition, followed.fetch_offset, found) if found.length else []
+            data.aborted_transactions = aborted
         return data
 
     def body(self, version: int, context: FetchContext, answers: Answers) -> Body:
