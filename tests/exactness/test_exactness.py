@@ -13,7 +13,8 @@ WAIT_S = 600.0
 
 def test_each_record_is_in_one_place_once_whoever_is_killed(tmp_path: Path) -> None:
     with OneBroker() as brokers:
-        outcome = Run(tmp_path, brokers, records=4_000, kills=len(KINDS), seed=7, tell=lambda _: None).run(WAIT_S)
+        run = Run(tmp_path, brokers, records=4_000, kills=len(KINDS), seed=7, pause_s=0.5, tell=lambda _: None)
+        outcome = run.run(WAIT_S)
     assert dict(outcome.kills) == dict.fromkeys(KINDS, 1)
     assert outcome.held_up == []
     assert [each for each in outcome.verdicts if not each.is_exact] == []
