@@ -14,7 +14,7 @@ KCAT   := $(shell command -v kcat)
 
 COMPARE_READY := $(VENV)/.compare-ready
 
-.PHONY: run cluster test check bench bench-spark compare fuzz simulate chaos kills copy spark-kills interop rewrite format clean
+.PHONY: run cluster test check bench bench-spark compare fuzz simulate chaos kills proof copy spark-kills interop rewrite format clean
 
 run: $(READY)                    ## a broker on port 9092 with its data in ./data
 	@exec $(BIN)/strandline serve
@@ -55,6 +55,9 @@ chaos: $(CLUSTER_READY)          ## faults on real processes for so many MINUTES
 
 kills: $(CLUSTER_READY)          ## kill -9 of leader, follower and controller in turn, 51 times, with 200,000 records
 	@$(BIN)/python -m tests.chaos --cycles 17 --rate 450 --at-least 200000 $(CHAOS)
+
+proof: $(CLUSTER_READY)          ## all of it, and the scoreboard in docs/proof.md; SEEDS=2000 MINUTES=30 FRAMES=1000000 PARTS="seeds frames"
+	@$(BIN)/python -m tests.proof $(PARTS) --seeds $(or $(SEEDS),200) --minutes $(MINUTES) --frames $(or $(FRAMES),200000) $(PROOF)
 
 copy: $(READY)                   ## 100,000 records copied exactly once, while brokers and copiers are killed
 	@STRANDLINE_COPY_RECORDS=100000 $(BIN)/python -m pytest -q tests/cluster/test_transactions_over_kills.py

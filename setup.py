@@ -1,7 +1,7 @@
 """The one thing pyproject.toml cannot say: a compiled module that may be absent.
 
-`optional=True` lets an install without a C compiler succeed; `walk`, `columns`, `crc`, `placing` and
-`alike` in `strandline.records` then use their twins.
+`optional=True` lets an install without a C compiler succeed; `walk`, `columns`, `crc`, `placing`, `taking`
+and `alike` in `strandline.records` then use their twins.
 """
 
 from setuptools import Extension, setup
@@ -12,9 +12,9 @@ setup(
             "strandline.records._native",
             [
                 f"src/strandline/records/_native{name}.c"
-                for name in ("", "_walk", "_columns", "_crc", "_place", "_alike")
+                for name in ("", "_walk", "_columns", "_crc", "_place", "_take", "_alike")
             ],
-            depends=["src/strandline/records/_native.h", "src/strandline/records/_native_reader.h"],
+            depends=[f"src/strandline/records/_native{name}.h" for name in ("", "_batch", "_reader")],
             extra_compile_args=["-O3"],
             optional=True,
         )

@@ -8,10 +8,10 @@ from uuid import UUID
 from tests.broker.manual_host import ManualHost
 from tests.broker.partition_alone import BROKER_ID, PartitionAlone
 
+from strandline.broker.asking import Asking
 from strandline.broker.cluster_image import CONSUMER_OFFSETS, ClusterImage, PartitionImage, TopicImage
 from strandline.broker.configuration import Configuration
 from strandline.broker.group_coordinator import GroupCoordinator
-from strandline.broker.led_groups import Asking
 from strandline.groups.commands import OffsetCommit, OffsetFetch, OffsetToCommit
 from strandline.groups.formats import encode_record
 from strandline.groups.records import GroupRecord, OffsetCommitKey, OffsetCommitValue
@@ -56,7 +56,7 @@ class LedPartition:
 
     def lead(self, leader_epoch: int = 0) -> None:
         self.partition.lead(leader_epoch, replicas=self.replicas, now_ms=self.host.now_ms())
-        self.coordinator.became_leader(self.partition)
+        self.coordinator.led.became_leader(self.partition)
 
     def put_topic(self, name: str, topic_id: int, partitions: int = 1) -> None:
         self.image.put_topic(TopicImage(name, UUID(int=topic_id), dict.fromkeys(range(partitions), ALONE)))

@@ -9,9 +9,9 @@ from uuid import UUID
 from tests.broker.manual_host import ManualHost
 from tests.broker.partition_alone import BROKER_ID, PartitionAlone
 
+from strandline.broker.asking import Asking
 from strandline.broker.cluster_image import TRANSACTION_STATE, ClusterImage, PartitionImage, TopicImage
 from strandline.broker.configuration import Configuration
-from strandline.broker.led_groups import Asking
 from strandline.broker.led_transactions import Written
 from strandline.broker.producer_ids import ProducerIdBlocks
 from strandline.broker.transaction_coordinator import TransactionCoordinator
@@ -71,7 +71,7 @@ class LedTransactionPartition:
 
     def lead(self, leader_epoch: int = 0) -> None:
         self.partition.lead(leader_epoch, replicas=self.replicas, now_ms=self.host.now_ms())
-        self.coordinator.became_leader(self.partition)
+        self.coordinator.led.became_leader(self.partition)
 
     def replicate(self) -> None:
         self.partition.replicate(self.host.now_ms())

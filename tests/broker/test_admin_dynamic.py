@@ -79,7 +79,7 @@ def of_partition(broker: Broker, field: str) -> Any:
 
 
 def of_groups(broker: Broker, field: str) -> Any:
-    (led,) = broker.groups._led.values()
+    (led,) = broker.groups.led.all()
     return getattr(led.shard._state.settings, field)
 
 

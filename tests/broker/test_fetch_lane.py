@@ -13,7 +13,7 @@ from tests.broker.partition_alone import PartitionAlone
 from tests.broker.running_broker import batch_of
 
 from strandline.broker.configuration import Configuration
-from strandline.broker.connection import Connection
+from strandline.broker.connection import Connection, Part
 from strandline.broker.dispatch import Dispatch
 from strandline.broker.fetch_lane import FetchLane
 from strandline.broker.fetch_sessions import FetchSessions
@@ -32,6 +32,10 @@ from strandline.wire.versions import ApiKey
 NOW_MS = 1_700_000_000_000
 TOPIC_ID = bytes(range(16))
 VERSIONS = range(4, 19)
+
+
+def joined(parts: list[Part]) -> bytes:
+    return b"".join(part.read() if isinstance(part, LogSlice) else bytes(part) for part in parts)  # type: ignore[arg-type]
 
 
 class Scene:
@@ -63,8 +67,10 @@ class Scene:
         return framed_request(ApiKey.FETCH, version, correlation_id=correlation_id, body=body)
 
     def send(self, stream: bytes) -> bytes:
-        parts = self.connection.receive(memoryview(bytearray(stream)))
-        return b"".join(part.read() if isinstance(part, LogSlice) else bytes(part) for part in parts)  # type: ignore[arg-type]
+        return joined(self.connection.receive(memoryview(bytearray(stream))))
+
+    def proceed(self) -> bytes:
+        return joined(self.connection.proceed())
 
     def send_the_long_way(self, stream: bytes) -> bytes:
         self.connection.lane = None
@@ -122,6 +128,18 @@ def test_two_sent_at_once_are_answered_in_order() -> None:
     scene.send(scene.request(11, 0))
     both = [scene.request(11, offset, offset) for offset in (2, 4)]
     assert scene.send(b"".join(both)) == b"".join(map(other.send_the_long_way, both))
+
+
+def test_who_sends_many_at_once_gets_no_more_than_the_bound_before_it_has_taken_them() -> None:
+    scene, other = Scene(), Scene()
+    scene.send(scene.request(11, 0))
+    scene.connection.response_bytes_max = 100
+    asked = [scene.request(11, offset, offset) for offset in (2, 4, 6)]
+    expected = [other.send_the_long_way(each) for each in asked]
+    assert scene.send(b"".join(asked)) == expected[0]
+    assert not scene.connection.takes_more
+    assert scene.proceed() + scene.proceed() == expected[1] + expected[2]
+    assert scene.connection.takes_more
 
 
 def test_a_partition_that_is_led_no_more_is_found_out() -> None:

@@ -233,7 +233,7 @@ def test_whoever_waits_is_sent_to_the_new_leader() -> None:
     waiting = joining(led, "2")  # for the first member to come again
     uncommitted = led.commit(7, group="other")
     led.partition.stop()
-    led.coordinator.resigned(led.partition)
+    led.coordinator.led.resigned(led.partition)
     assert first.error_code is ErrorCode.NONE
     assert [reply.error_code for reply in waiting] == [ErrorCode.NOT_COORDINATOR]
     assert errors_of(uncommitted) == [ErrorCode.NOT_COORDINATOR]
@@ -244,7 +244,7 @@ def test_whoever_waits_is_sent_to_the_new_leader() -> None:
 def test_the_next_leader_knows_the_members() -> None:
     led = led_partition()
     joined = member_of(led)
-    led.coordinator.close()
+    led.coordinator.led.close()
     led.start()
     led.lead(leader_epoch=1)
     led.host.settle()
@@ -262,8 +262,8 @@ def test_an_append_after_the_leadership_was_lost_is_refused() -> None:
 def test_partitions_of_other_topics_mean_nothing() -> None:
     led = led_partition()
     led.partition.name = ORDERS
-    led.coordinator.resigned(led.partition)
-    led.coordinator.became_leader(led.partition)
+    led.coordinator.led.resigned(led.partition)
+    led.coordinator.led.became_leader(led.partition)
     led.partition.name = NAME
     assert errors_of(led.commit(7)) == [ErrorCode.NONE]
 

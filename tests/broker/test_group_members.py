@@ -11,7 +11,7 @@ from tests.broker.group_peer import GroupPeer, errors_of
 from tests.broker.kafka_peer import WAIT_S
 from tests.broker.running_groups import SHORT_SESSION_MS, RunningGroups
 
-from strandline.broker.led_groups import Stage
+from strandline.broker.asking import Stage
 from strandline.model.failures import ErrorCode
 from strandline.wire.messages.describe_groups import DescribedGroup, DescribeGroupsRequest, DescribeGroupsResponse
 from strandline.wire.messages.heartbeat import HeartbeatRequest, HeartbeatResponse

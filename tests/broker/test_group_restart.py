@@ -24,7 +24,7 @@ HOST = "127.0.0.1"
 
 def wait_until_loaded(running: RunningGroups) -> None:
     deadline = monotonic() + WAIT_S
-    while running.call(lambda: running.broker.groups.is_loading):
+    while running.call(lambda: running.broker.groups.led.is_loading):
         assert monotonic() < deadline
         sleep(0.005)
 

@@ -21,5 +21,5 @@ def test_groups_that_are_being_loaded_are_let_go(tmp_path: Path, caplog: pytest.
     assert [record.getMessage() for record in caplog.records] == []
     with RunningBroker(str(tmp_path / "data")) as running, GroupPeer(running.address) as peer:
         peer.find_coordinator("readers")
-        running.wait_until(lambda: not running.broker.groups.is_loading)
+        running.wait_until(lambda: not running.broker.groups.led.is_loading)
         assert peer.offset("readers") == 1

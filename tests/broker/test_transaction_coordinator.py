@@ -89,7 +89,7 @@ def test_another_leader_sends_the_markers_again() -> None:
     led.begin()
     led.end()
     ((marker, written),) = led.sent
-    led.coordinator.resigned(led.partition)
+    led.coordinator.led.resigned(led.partition)
     written(marker.all_partitions(ErrorCode.NONE))
     led.sent = []
     led.lead(leader_epoch=1)
@@ -104,7 +104,7 @@ def test_what_waits_is_told_to_look_elsewhere() -> None:
     led = LedTransactionPartition(replicas=(1, 2))
     led.lead()
     answers = led.init()
-    led.coordinator.resigned(led.partition)
+    led.coordinator.led.resigned(led.partition)
     assert [answer.error_code for answer in answers] == [ErrorCode.NOT_COORDINATOR]
     assert [answer.error_code for answer in led.init()] == [ErrorCode.NOT_COORDINATOR]
     assert led.host.set_timers == 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -9,6 +10,7 @@ import pytest
 from tests.broker.running_transactions import RunningTransactions
 from tests.broker.transaction_peer import Pair, TransactionPeer, transactional_batch
 
+from strandline.log import lookup
 from strandline.model.failures import ErrorCode
 from strandline.wire.messages.delete_topics import DeleteTopicsRequest, DeleteTopicsResponse
 from strandline.wire.messages.list_transactions import ListTransactionsRequest, ListTransactionsResponse
@@ -191,6 +193,20 @@ def test_committed_records_are_read_right_after_a_restart(tmp_path: Path) -> Non
     with RunningTransactions(str(tmp_path)) as running, running.producer() as peer:
         assert peer.seen("orders") == [b"a"] * 3
         assert peer.fetch("orders").last_stable_offset == 6
+
+
+def test_readers_are_told_that_the_disk_failed(
+    running: RunningTransactions, peer: TransactionPeer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The records can be read, and what was aborted among them cannot: nothing is shown (SPEC L10)."""
+
+    def fail(*_: object) -> int:
+        raise OSError(errno.EIO, "as if")
+
+    peer.transact("t", peer.started("t"), "orders", 0, b"a")
+    running.wait_until_stable("orders")
+    monkeypatch.setattr(lookup, "upper_bound_of", fail)
+    assert peer.fetch("orders").error_code == ErrorCode.KAFKA_STORAGE_ERROR
 
 
 def test_the_finalized_feature_is_there(peer: TransactionPeer) -> None:

@@ -193,6 +193,6 @@ def test_a_coordinator_that_is_not_there_is_no_unknown_error(
     """Row 58, KAFKA-14034: UNKNOWN_SERVER_ERROR makes a Java producer write twice."""
     pair = peer.started("t")
     peer.added("t", pair, "orders")
-    running.call(running.broker.transactions.coordinator.close)
+    running.call(running.broker.transactions.coordinator.led.close)
     assert peer.append("t", pair, "orders", 0, b"a") == ErrorCode.NOT_ENOUGH_REPLICAS, "which is tried again"
     assert peer.end("t", pair, commit=True).error_code == ErrorCode.NOT_COORDINATOR

@@ -76,7 +76,7 @@ def test_they_outlive_a_restart(tmp_path: Path, commit: bool) -> None:
         begun(peer, pair, 7)
     with RunningTransactions(str(tmp_path)) as running, running.producer() as peer:
         peer.wait_until_loaded("t")
-        running.wait_until(lambda: not running.broker.groups.is_loading)
+        running.wait_until(lambda: not running.broker.groups.led.is_loading)
         assert committed_offset(peer, require_stable=True) == (-1, ErrorCode.UNSTABLE_OFFSET_COMMIT)
         assert peer.end("t", pair, commit=commit).error_code == 0
         running.wait_until_stable("__consumer_offsets")

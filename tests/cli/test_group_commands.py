@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+import time
 from pathlib import Path
 
 import pytest
@@ -48,6 +49,19 @@ def test_a_member_is_shown_with_its_partitions(commands: Commands, group: str) -
         assert row["error"] == "NON_EMPTY_GROUP"
         refusal = commands.refused("group", "offset-delete", group, "-t", group, "--execute")
         assert "GROUP_SUBSCRIBED_TO_TOPIC" in refusal
+        member.send_signal(signal.SIGINT)
+        assert member.wait(WAIT_S) == 0
+
+
+def test_a_lag_that_nobody_knows_is_not_nothing(commands: Commands, topic: str) -> None:
+    """A member that has committed nothing yet: Kafka's tools show a dash."""
+    commands("topic", "create", topic)
+    with commands.start("consume", topic, "-g", topic, "-X", "auto.commit.interval.ms=600000") as member:
+        until = time.monotonic() + WAIT_S
+        while not (rows := [row for row in commands.rows("group", "lag") if row["group"] == topic]):
+            assert time.monotonic() < until
+        (described,) = commands.rows("group", "describe", topic)
+        assert (rows[0]["lag"], rows[0]["largest"], described["lag"]) == (None, None, None)
         member.send_signal(signal.SIGINT)
         assert member.wait(WAIT_S) == 0
 

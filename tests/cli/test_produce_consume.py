@@ -210,6 +210,21 @@ def test_a_group_goes_on_where_it_was(commands: Commands, topic: str) -> None:
     assert commands.lines("consume", topic, "-g", f"{topic}-late", "-e") == ["10"]
 
 
+def test_an_interrupted_member_does_not_wait_for_a_broker_that_has_gone() -> None:
+    with Broker() as broker:
+        commands = Commands(broker.bootstrap)
+        commands("produce", "lines", stdin=b"one\n")
+        with commands.start("consume", "lines", "-g", "readers") as member:
+            assert member.stdout is not None
+            assert member.stderr is not None
+            assert member.stdout.readline() == b"one\n"
+            broker.stop()
+            member.send_signal(signal.SIGINT)
+            said = member.stderr.read()
+            assert member.wait(WAIT_S) == 1
+    assert b"group readers will be given it again" in said
+
+
 def test_an_interrupted_member_commits_and_leaves(commands: Commands, topic: str) -> None:
     commands("produce", topic, stdin=b"one\ntwo\n")
     with commands.start("consume", topic, "-g", topic) as member:

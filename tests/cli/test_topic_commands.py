@@ -135,6 +135,14 @@ def test_the_oldest_records_are_trimmed(commands: Commands, topic: str, tmp_path
         commands.run("topic", "trim", *arguments, exit_code=2)
 
 
+def test_to_trim_what_is_not_there_is_said(commands: Commands, topic: str) -> None:
+    commands("topic", "create", topic)
+    fill(commands, topic)
+    said = commands.run("topic", "trim", topic, "--before", "99", "--execute").stderr
+    assert said == f"strandline: {topic}-0 ends at 10: there is no 99 yet\n"
+    assert commands.rows("offsets", topic)[0]["start"] == 10
+
+
 def test_offsets_of_a_topic(commands: Commands, topic: str) -> None:
     commands("topic", "create", topic, "-p", "2")
     fill(commands, topic)

@@ -104,7 +104,9 @@ class Shell:
         if isinstance(call, ReadTopic):
             self._event(self.store.topic_seen(call.topic))
         else:
-            self._event(PartitionsRead({name: self.store.leaderships.get(name) for name in call.partitions}))
+            found = {name: self.store.leaderships.get(name) for name in call.partitions}
+            restarted = {name: self.store.restarted(name) for name, each in found.items() if each is not None}
+            self._event(PartitionsRead(found, restarted))
 
     def lose_answer(self, *, is_written: bool) -> None:
         """The connection is lost over the oldest write."""

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import re
 import socket
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -19,8 +20,12 @@ from pathlib import Path
 from tests.interop.kafka import Kafka
 from tests.interop.process import Child
 
+from strandline.client.blocking import Blocking
+from strandline.client.settings import ClientSettings
+
 BROKER_HEAP_MB = 256
 ZOOKEEPER_HEAP_MB = 64
+KNOWN_WITHIN_S = 30.0
 NODE_ID = 1
 CLUSTER_ID = "c3RyYW5kbGluZS1nb2xkZQ"  # any 16 bytes in URL-safe base 64; these spell "strandline-golde"
 
@@ -128,7 +133,17 @@ def zookeeper_broker(
     }
     properties = write_properties(work / "server.properties", SINGLE_NODE | own | dict(settings or {}))
     with _running(kafka, properties, work / "broker.log") as server:
+        _wait_until_known(f"127.0.0.1:{port}")
         yield Broker(server, f"127.0.0.1:{port}", data)
+
+
+def _wait_until_known(address: str) -> None:
+    """By the controller, which hears of a broker that has started from ZooKeeper a little later."""
+    until = time.monotonic() + KNOWN_WITHIN_S
+    with Blocking(ClientSettings(bootstrap_servers=(address,))) as client:
+        while not client(lambda cluster: cluster.refresh([])).nodes:
+            assert time.monotonic() < until, f"no controller knows the broker at {address}"
+            time.sleep(0.05)
 
 
 def _kraft_settings(data: Path, port: int, controller_port: int) -> dict[str, str]:

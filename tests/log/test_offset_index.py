@@ -76,7 +76,10 @@ def test_agrees_with_a_plain_list(
     for _ in range(10):
         asked = data.draw(st.integers(BASE - 5, last_offset + 5))
         below = [entry for entry in entries if entry[0] <= asked]
-        assert index.lookup(asked) == (below[-1] if below else (BASE, 0))
+        found = below[-1] if below else (BASE, 0)
+        assert index.lookup(asked) == found
+        following = entries[len(below)] if 0 < len(below) < len(entries) else found
+        assert index.lookup_around(asked) == (*found, *following)
 
         start, length = data.draw(st.integers(0, last_position + 5)), data.draw(st.integers(0, 9000))
         beyond = [entry for entry in entries if entry[1] >= start + length]

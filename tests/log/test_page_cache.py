@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -113,6 +114,23 @@ def test_both_ways_of_asking_agree(descriptor: int) -> None:
     ]:
         counted = page_cache.pages_by_mincore(descriptor, position, length)
         assert page_cache.pages_by_cachestat(descriptor, position, length) in (None, counted)
+
+
+def test_threads_that_ask_at_the_same_time_hear_their_own_answers(descriptor: int) -> None:
+    wrong: list[tuple[int, int | None]] = []
+
+    def ask(pages: int) -> None:
+        for _ in range(2_000):
+            counted = page_cache.pages_by_cachestat(descriptor, 0, pages * PAGE_BYTES)
+            if counted not in (None, pages):
+                wrong.append((pages, counted))
+
+    threads = [threading.Thread(target=ask, args=(pages,)) for pages in (1, 20, 64)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong
 
 
 def test_a_kernel_that_tells_nothing_is_not_believed_to_have_said_yes(

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from tests.log.making_logs import NOW
 
 from strandline.log.filesystem import File
-from strandline.log.scan import SCAN_BYTES, SMALLEST_BATCH_BYTES, find_batch, read_batches, scan_heads
+from strandline.log.scan import SCAN_BYTES, SMALLEST_BATCH_BYTES, find_batch, peek_batch, read_batches, scan_heads
 from strandline.model.failures import CorruptData
 from strandline.records.builder import build_batch
 from strandline.records.compression import Codec
@@ -140,6 +140,23 @@ def test_an_index_entry_that_points_at_no_batch() -> None:
     for position in range(size + 1, 2 * size):
         with pytest.raises(CorruptData):
             find_batch(file, position, len(content), 103, expected=range(100, 102))
+
+
+def test_a_peek_at_an_index_entry_believes_the_batch_only() -> None:
+    batches = laid_out([(2, 50, 2)] * 3)
+    content = b"".join(batches)
+    file, size = file_of(content), len(batches[0])
+    assert [peek_batch(file, size, 3 * size, 103, offset) for offset in (102, 103)] == [(size, size)] * 2
+    assert [peek_batch(file, size, 3 * size, 103, offset) for offset in (101, 104)] == [None] * 2
+    assert peek_batch(file, size, 3 * size, 102, 102) is None  # it ends elsewhere than the index says
+    assert peek_batch(file, size, 2 * size - 1, 103, 102) is None  # it is cut
+    for position in (*range(size), *range(size + 1, 4 * size)):
+        assert peek_batch(file, position, 3 * size, 103, 102) is None
+
+
+def test_a_peek_leaves_old_formats_to_the_walk() -> None:
+    old = one_batch(0, 1, 50, 3)
+    assert peek_batch(file_of(old), 0, len(old), 2, 1) is None
 
 
 def test_the_smallest_message() -> None:

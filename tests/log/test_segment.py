@@ -7,13 +7,14 @@ import sys
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
-from struct import pack
+from struct import pack, pack_into, unpack_from
 
 import pytest
 from tests.log.making_logs import NOW, batch_of, sized_batch, timed_batch
 
-from strandline.log.filesystem import RealFileSystem
+from strandline.log.filesystem import RealFile, RealFileSystem
 from strandline.log.lookup import max_timestamp_from
+from strandline.log.scan import PEEK_BYTES
 from strandline.log.segment import Segment
 from strandline.log.segments import Segments
 from strandline.model.failures import CorruptData
@@ -255,6 +256,62 @@ def test_a_batch_larger_than_every_chunk(tmp_path: Path) -> None:
     assert [len(batch) for _, batch in segment.batches()] == [3_000_000, segment.size_bytes - 5_000_000, 2_000_000]
     assert [head.base_offset for _, head in segment.heads()] == [BASE, BASE + 1, BASE + 2]
     assert segment.position_of(BASE + 2) == (segment.size_bytes - 2_000_000, 2_000_000)
+
+
+class TestLargeBatches:
+    """Index entries are far apart and each has its batch: the next one is looked at, not what lies before it."""
+
+    SIZES = (20_000, 20_000, 150, 20_000, 9_000, 150, 150, 9_000, 20_000, 70_000, 20_000)
+
+    def filled(self, folder: Path) -> tuple[Segment, list[tuple[int, int]]]:
+        """Batches of one record and of five, by turns, and for each offset the place of its batch."""
+        segment = Segment.create(RealFileSystem(), str(folder), BASE, SETTINGS)
+        batches = [
+            sized_batch(size) if number % 2 else batch_of(*["x" * (size // 5)] * 5)
+            for number, size in enumerate(self.SIZES)
+        ]
+        fill(segment, *batches)
+        places = [(at, head) for at, head in segment.heads() for _ in range(head.record_count)]
+        return segment, [(at, head.size_bytes) for at, head in places]
+
+    def test_every_offset_is_found(self, tmp_path: Path) -> None:
+        segment, places = self.filled(tmp_path)
+        assert [segment.position_of(BASE + number) for number in range(len(places))] == places
+        assert segment.position_of(BASE + len(places)) is None
+
+    def test_entries_that_are_wrong_are_not_believed(self, tmp_path: Path) -> None:
+        segment, places = self.filled(tmp_path)
+        segment.close()
+        good = (tmp_path / f"{NAME}.index").read_bytes()
+        for slot in range(len(good) // 8):
+            for change in (-9, 1, 30_000, 2**31 - 2**20):
+                entry = bytearray(good)
+                offset, position = unpack_from(">ii", good, 8 * slot)
+                pack_into(">ii", entry, 8 * slot, offset, max(0, position + change) % 2**31)
+                (tmp_path / f"{NAME}.index").write_bytes(entry)
+                segment = found_segment(tmp_path)
+                assert [segment.position_of(BASE + number) for number in range(len(places))] == places
+                segment.close()
+
+    def test_a_reader_from_batch_to_batch_costs_one_short_read(self, tmp_path: Path) -> None:
+        reads: list[tuple[int, int]] = []
+
+        class CountedFile(RealFile):
+            def read(self, position: int, length: int) -> bytes:
+                reads.append((position, length))
+                return super().read(position, length)
+
+        class CountedFileSystem(RealFileSystem):
+            def _file(self, path: str, descriptor: int) -> RealFile:
+                return CountedFile(path, descriptor)
+
+        segment = Segment.create(CountedFileSystem(), str(tmp_path), BASE, SETTINGS)
+        fill(segment, *(batch_of("x" * 10_000, "y" * 10_000) for _ in range(8)))
+        size = segment.size_bytes // 8
+        for number in range(2, 8):
+            reads.clear()
+            assert segment.position_of(BASE + 2 * number) == (number * size, size)
+            assert reads == [(number * size, PEEK_BYTES)]
 
 
 MAPPING_DESCRIPTORS = 0 if sys.version_info >= (3, 13) else 1  # before, a mapping keeps a descriptor of its own

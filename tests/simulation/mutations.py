@@ -8,7 +8,9 @@ seed that finds each of them; one that was found has its seed here, and is found
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, NamedTuple
+from weakref import WeakKeyDictionary
 
 import pytest
 
@@ -27,14 +29,16 @@ from strandline.log.log_directory import LogDirectory
 from strandline.log.producer_state import ProducerState
 from strandline.log.recovery import _Opening
 from strandline.metadata.operations import SetData
+from strandline.metadata.values import decode_partition_state
 from strandline.model.failures import ErrorCode, Refused
-from strandline.replication.effects import HighWatermarkMoved
+from strandline.replication.effects import Adopt, AppendFetched, HighWatermarkMoved
 from strandline.replication.events import IsrRefused
-from strandline.replication.follower import Follower
+from strandline.replication.follower import Follower, FollowerState
 from strandline.replication.isr import InSyncReplicas
 from strandline.replication.leader import Leader
 from strandline.replication.replica import Replica
-from strandline.replication.requests import Fetch
+from strandline.simulation.options import RECORDS
+from strandline.wire.messages.fetch import PartitionData
 
 Patch = pytest.MonkeyPatch
 
@@ -45,6 +49,7 @@ class Mutation(NamedTuple):
     faults: tuple[str, ...]  # that bring it to light soonest
     invariant: str = ""  # that noticed, where it has been seen to
     seed: int = 0  # with which it did, the first from 1 on
+    load: tuple[str, ...] = (RECORDS,)
 
 
 def replaced(owner: Any, name: str, value: Any) -> Callable[[Patch], object]:
@@ -75,7 +80,17 @@ def join_without_epoch_start(patch: Patch) -> None:
 
 
 def forget_proposals(patch: Patch) -> None:
+    """Nor does the high watermark wait for those who may join, which comes to nearly the same."""
+
+    def increment(self: Leader, _: int) -> int | None:
+        offset = min(self._held_at, self.log_end_offset)
+        if offset <= self.high_watermark:
+            return None
+        self.high_watermark = offset
+        return offset
+
     patch.setattr(InSyncReplicas, "maximal_isr", property(lambda self: self.isr))
+    patch.setattr(Leader, "_increment_high_watermark", increment)
 
 
 def follow_with_any_high_watermark(patch: Patch) -> None:
@@ -105,12 +120,23 @@ def write_isr_unconditionally(patch: Patch) -> None:
         def set(self, path: str, data: bytes, version: int = 0) -> Any:  # noqa: ARG002
             return self._session.set(path, data)
 
+    class AnyEpoch(int):
+        """It is the leader epoch that one hopes for."""
+
+        def __ne__(self, _: object) -> bool:
+            return False
+
     begin = isr_changes.IsrChanges.__init__
 
     def init(self: Any, session: Any, *rest: Any) -> None:
         begin(self, Unconditional(session), *rest)
 
+    def decode(*given: Any) -> Any:
+        state = decode_partition_state(*given)
+        return replace(state, leader_epoch=AnyEpoch(state.leader_epoch))
+
     patch.setattr(isr_changes.IsrChanges, "__init__", init)
+    patch.setattr(isr_changes, "decode_partition_state", decode)
 
 
 def write_leaderships_unconditionally(patch: Patch) -> None:
@@ -168,8 +194,50 @@ def ask_once(patch: Patch) -> None:
     patch.setattr(ReplicaFetcher, "_soon", lambda self, delay_ms=0: original(self, delay_ms) if delay_ms == 0 else None)
 
 
+def fetch_in_any_epoch(patch: Patch) -> None:
+    """Each of the two is enough: logs do not diverge within an epoch, and an epoch before tells them apart."""
+    patch.setattr(Leader, "check_epoch", nothing)
+    patch.setattr(fetch, "_diverging", nothing)
+
+
+def never_reconcile(patch: Patch) -> None:
+    """Before its first fetch of an epoch a follower asks where its log parts from the leader's; fetches say so too."""
+
+    def begin(self: Follower) -> tuple[()]:
+        if self.leader >= 0:
+            self.state = FollowerState.FETCHING
+        return ()
+
+    patch.setattr(Follower, "begin", begin)
+    patch.setattr(fetch, "_diverging", nothing)
+
+
+def take_late_answers(patch: Patch) -> None:
+    """Of whomever, whatever the follower asks by now. Each check alone is enough: on one connection answers come in the
+    order of requests, and of a leader that is followed no more nobody listens to the answer."""
+    ever: WeakKeyDictionary[ReplicaFetcher, dict[Any, Partition]] = WeakKeyDictionary()
+    follow = ReplicaFetcher.follow
+
+    def follow_for_ever(self: ReplicaFetcher, partition: Partition) -> None:
+        ever.setdefault(self, {})[partition.topic_id, partition.name.partition] = partition
+        follow(self, partition)
+
+    def fetched(self: ReplicaFetcher, key: Any, data: PartitionData) -> None:
+        partition = ever[self][key]
+        if partition.follower is not None and not data.error_code and isinstance(data.records, bytes | memoryview):
+            adopt = Adopt(data.high_watermark, data.log_start_offset)
+            self._carry_out(partition, (AppendFetched(adopt),), data.records)
+        else:
+            original(self, key, data)
+
+    original = ReplicaFetcher._fetched_partition
+    patch.setattr(ReplicaFetcher, "follow", follow_for_ever)
+    patch.setattr(ReplicaFetcher, "_fetched_partition", fetched)
+
+
 def trust_the_lost(patch: Patch) -> None:
-    """A follower that asks for what is committed has lost it, and stays in the ISR."""
+    """Who was away and has lost records stays in the ISR: the controller takes it out, and the leader would."""
+    keep_the_dead_in_the_isr(patch)
     patch.setattr(InSyncReplicas, "_shrink_isr_by_loss", nothing)
 
 
@@ -210,7 +278,7 @@ POWER = ("lose_power", "kill_amid_files")
 
 MUTATIONS = (
     Mutation("truncate by high watermark, not by epoch", truncate_by_high_watermark, ELECTIONS, "StrongIsr", 3),
-    Mutation("leaders take requests of any epoch", replaced(Leader, "check_epoch", nothing), ZOMBIES),
+    Mutation("leaders take fetches of any epoch, diverging or not", fetch_in_any_epoch, (*ZOMBIES, "stop")),
     Mutation(
         "a follower joins the ISR at once",
         replaced(InSyncReplicas, "_has_reached_commits", always),
@@ -218,9 +286,9 @@ MUTATIONS = (
         "StrongIsr",
         4,
     ),
-    Mutation("a follower joins below the epoch's start", join_without_epoch_start, ELECTIONS),
-    Mutation("a proposed ISR does not count", forget_proposals, (*STORE, "kill", "pause")),
-    Mutation("a diverging fetch counts and gets records", replaced(fetch, "_diverging", nothing), ELECTIONS),
+    Mutation("a follower joins below the epoch's start", join_without_epoch_start, ("die_at_commit",)),
+    Mutation("a proposed ISR does not count", forget_proposals, ("slow_store", "kill", "pause")),
+    Mutation("nobody looks whether logs diverge", never_reconcile, ELECTIONS),
     Mutation(
         "a follower believes any high watermark", follow_with_any_high_watermark, ELECTIONS, "HighWatermarkBounds", 2
     ),
@@ -232,7 +300,7 @@ MUTATIONS = (
         "AcknowledgedStays",
         1,
     ),
-    Mutation("every controller is obeyed", accept_any_controller, (*ZOMBIES, "expire_session")),
+    Mutation("every controller is obeyed", accept_any_controller, ("zombie", "kill")),
     Mutation("the ISR is written whatever its version", write_isr_unconditionally, (*ZOMBIES, "slow_network")),
     Mutation(
         "leaderships are written whatever their version", write_leaderships_unconditionally, STORE, "Progress", 10
@@ -243,14 +311,14 @@ MUTATIONS = (
         "consumers are refused beyond the high watermark", refuse_beyond_high_watermark, ELECTIONS, "ReadsAreTrue", 2
     ),
     Mutation("anybody may be elected", elect_anybody, (*DEATHS, "cut_off"), "StrongIsr", 3),
-    Mutation("an unknown outcome is a refusal", unknown_is_refused, (*STORE, "kill", "pause")),
+    Mutation("an unknown outcome is a refusal", unknown_is_refused, ("lose_answer", "lag_follower", "kill")),
     Mutation("every stop was clean", always_clean, POWER, "StrongIsr", 4),
     Mutation("a restarted leader leads on", trust_the_restarted, DEATHS, "HighWatermarkBounds", 1),
-    Mutation("late answers are taken", replaced(Fetch, "asks_the_same_as", always), (*ZOMBIES, "slow_sending")),
+    Mutation("late answers are taken", take_late_answers, (*ELECTIONS, "slow_sending", "slow_network")),
     Mutation(
         "repeated batches are not known", replaced(ProducerState, "find_duplicate", nothing), ELECTIONS, "Progress", 2
     ),
-    Mutation("sequences are not checked", replaced(producer_state, "refuse_unless_next", nothing), ELECTIONS),
+    Mutation("sequences are not checked", replaced(producer_state, "refuse_unless_next", nothing), ("slow_client",)),
     Mutation("epochs survive their records", keep_epochs, ELECTIONS),
     Mutation("a leader's epoch has no beginning", assign_no_epoch, ELECTIONS, "StrongIsr", 1),
     Mutation("recovery looks at nothing", replaced(_Opening, "recover", nothing), POWER, "Contiguous", 8),
@@ -265,7 +333,7 @@ MUTATIONS = (
         1,
     ),
     Mutation("a fetcher that failed does not ask again", ask_once, (*ZOMBIES, *DEATHS), "Progress", 1),
-    Mutation("nobody leaves the ISR by lagging", replaced(InSyncReplicas, "_shrink_isr", nothing), ZOMBIES),
+    Mutation("nobody leaves the ISR by lagging", replaced(InSyncReplicas, "_shrink_isr", nothing), ("lag_follower",)),
     Mutation("nobody joins the ISR again", replaced(InSyncReplicas, "_expand_isr", nothing), ELECTIONS, "Progress", 1),
     Mutation("the dead stay in the ISR", keep_the_dead_in_the_isr, (*POWER, *DEATHS)),
     Mutation("who has lost records stays in the ISR", trust_the_lost, POWER),

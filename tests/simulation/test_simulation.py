@@ -3,23 +3,29 @@
 from __future__ import annotations
 
 import os
+import pickle
 import subprocess
 import sys
 
 import pytest
 
+from strandline.simulation.failure import Violation
+from strandline.simulation.loads import LOADS
+from strandline.simulation.many_runs import run_all
 from strandline.simulation.options import Options
 from strandline.simulation.runs import run
 
 FINGERPRINT = """
+from strandline.simulation.loads import LOADS
 from strandline.simulation.options import Options
 from strandline.simulation.runs import run
 for seed in (1, 2):
-    print(run(Options(seed=seed, seconds=30)).fingerprint)
+    print(run(Options(seed=seed, seconds=30, load=LOADS)).fingerprint)
 """
 
 # Seeds that once failed. What was wrong is in docs/simulator.md, and as a mutation of its own in mutations.py.
-KEPT = (2, 5, 12, 16, 27)
+KEPT = (2, 5, 12, 16, 27, 240126062)
+KEPT_WITH_LOAD = ((101, "transactions"),)
 
 
 def fingerprints(hash_seed: str) -> list[str]:
@@ -35,10 +41,41 @@ def test_same_seed_same_run() -> None:
     assert len(set(first)) == 2
 
 
+def test_runs_in_other_processes_are_the_same_and_in_order() -> None:
+    wanted = [Options(seed=seed, seconds=10) for seed in (3, 1, 2)]
+    alone, together = (list(run_all(wanted, jobs)) for jobs in (1, 2))
+    assert [outcome.options.seed for outcome in together] == [3, 1, 2]
+    assert [outcome.fingerprint for outcome in together] == [outcome.fingerprint for outcome in alone]
+
+
+def test_a_violation_is_told_between_processes() -> None:
+    found = pickle.loads(pickle.dumps(Violation("StrongIsr", "2 lacks something", 17)))
+    assert (found.invariant, found.sentence, found.step) == ("StrongIsr", "2 lacks something", 17)
+
+
 @pytest.mark.parametrize("seed", KEPT)
 def test_seeds_that_once_failed(seed: int) -> None:
     outcome = run(Options(seed=seed, seconds=60))
     assert outcome.violation is None, outcome.command
+
+
+@pytest.mark.parametrize(("seed", "load"), KEPT_WITH_LOAD)
+def test_seeds_that_once_failed_with_a_load(seed: int, load: str) -> None:
+    outcome = run(Options(seed=seed, seconds=60, load=(load,)))
+    assert outcome.violation is None, outcome.command
+
+
+@pytest.mark.parametrize("load", LOADS)
+@pytest.mark.parametrize("seed", range(200, 202))
+def test_each_load_alone(load: str, seed: int) -> None:
+    outcome = run(Options(seed=seed, seconds=30, load=(load,)))
+    assert outcome.violation is None, f"{outcome.command}: {outcome.violation}"
+    assert outcome.acknowledged > 0, outcome.command
+
+
+def test_all_loads_at_once() -> None:
+    outcome = run(Options(seed=210, seconds=30, load=LOADS))
+    assert outcome.violation is None, f"{outcome.command}: {outcome.violation}"
 
 
 @pytest.mark.parametrize("seed", range(100, 104))

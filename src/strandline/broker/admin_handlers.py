@@ -40,7 +40,7 @@ def admin_handlers(broker: Broker) -> dict[ApiKey, Handler]:
     configs = ConfigRequests(changes, broker_id)
     return {
         ApiKey.CREATE_TOPICS: create_topics_handler(controller, topics, configuration, host),
-        ApiKey.DELETE_TOPICS: delete_topics_handler(controller, image, host),
+        ApiKey.DELETE_TOPICS: delete_topics_handler(controller, host),
         ApiKey.CREATE_PARTITIONS: create_partitions_handler(controller, topics),
         ApiKey.ELECT_LEADERS: elect_leaders_handler(loop),
         ApiKey.ALTER_PARTITION_REASSIGNMENTS: alter_partition_reassignments_handler(loop),

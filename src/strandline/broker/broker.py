@@ -220,7 +220,7 @@ class Broker:
         self.host.close()
 
     def _close_coordinators(self) -> None:
-        self.groups.close()
+        self.groups.led.close()
         self.transactions.close()
 
     async def _stop_housekeeping(self) -> None:

@@ -27,6 +27,8 @@ class BrokerSettings(PropertySettings):
     broker_rack: str = setting("", "broker.rack")
     listeners: tuple[str, ...] = setting((f"{PLAINTEXT}://:{DEFAULT_PORT}",), "listeners")
     advertised_listeners: tuple[str, ...] = setting((), "advertised.listeners")
+    # KRaft's files name a listener for controllers beside the others; here a broker's one listener serves them as well.
+    controller_listener_names: tuple[str, ...] = setting((), "controller.listener.names")
     num_partitions: int = setting(1, "num.partitions", at_least=1, at_most=INT_MAX)
     default_replication_factor: int = setting(1, "default.replication.factor", at_least=1, at_most=2**15 - 1)
     auto_create_topics_enable: bool = setting(True, "auto.create.topics.enable")
@@ -55,22 +57,27 @@ class BrokerSettings(PropertySettings):
         self.advertised_listener()
 
     def listener(self) -> Listener:
-        if len(self.listeners) != 1:
+        listeners = self._without_controllers(self.listeners)
+        if len(listeners) != 1:
             raise BadSetting(
                 f"listeners={','.join(self.listeners)!r}: name one listener, for example PLAINTEXT://:9092"
             )
-        return parse_listener("listeners", self.listeners[0])
+        return parse_listener("listeners", listeners[0])
 
     def advertised_listener(self) -> Listener | None:
         """None: every client is told the address by which it reached us."""
-        if not self.advertised_listeners:
+        listeners = self._without_controllers(self.advertised_listeners)
+        if not listeners:
             return None
-        if len(self.advertised_listeners) != 1:
+        if len(listeners) != 1:
             raise BadSetting("advertised.listeners: name one, as there is one listener")
-        advertised = parse_listener("advertised.listeners", self.advertised_listeners[0])
+        advertised = parse_listener("advertised.listeners", listeners[0])
         if not advertised.host or advertised.host in ("0.0.0.0", "::"):
             raise BadSetting("advertised.listeners: clients need a host that they can reach, not every address")
         return advertised
+
+    def _without_controllers(self, listeners: tuple[str, ...]) -> list[str]:
+        return [each for each in listeners if each.partition("://")[0] not in self.controller_listener_names]
 
 
 def parse_listener(name: str, text: str) -> Listener:

@@ -13,6 +13,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 from contextlib import suppress
+from uuid import UUID
 
 from strandline.broker.controller_office import NotController, Office
 from strandline.broker.current_session import CurrentSession
@@ -80,6 +81,13 @@ class ControllerLoop:
     def holds_office(self) -> bool:
         """Whether the controller is here, if only just."""
         return self._office is not None
+
+    def name_of(self, topic_id: UUID) -> str | None:
+        """As the controller knows it: brokers hear of it later. `NotController` where it is not here, or only just."""
+        if self._office is None or not self._office.is_in_charge:
+            raise NotController("another broker is the controller, or will be")
+        topics = self._office.controller.cluster.topics.values()
+        return next((topic.name for topic in topics if topic.topic_id == topic_id), None)
 
     def knows(self, topic: str) -> bool:
         """Whether the controller, if it is here, has such a topic, be it one that goes."""

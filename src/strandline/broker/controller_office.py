@@ -41,6 +41,7 @@ from strandline.controller.events import (
     IsrChangesSeen,
     LogDirFailuresSeen,
     MoveRequestsSeen,
+    Outcome,
     PartitionsRead,
     Snapshot,
     TimerFired,
@@ -210,7 +211,10 @@ class Office:
                     self._reply(effect)
 
     async def _write(self, write: Write) -> None:
-        self.step(WriteAnswered(write.write_id, await self._writes.write(write)))
+        outcome = await self._writes.write(write)
+        if outcome is Outcome.UNKNOWN:
+            await self._pause()  # the store is away: who wants the same again must not do nothing else
+        self.step(WriteAnswered(write.write_id, outcome))
 
     def _set_timer(self, kind: TimerKind, at_ms: int) -> None:
         if kind in self._timers:
@@ -232,6 +236,11 @@ class Office:
 
         begin(run())
 
+    async def _pause(self) -> None:
+        over: Answer[None] = Answer()
+        self._host.call_later(TRY_AGAIN_MS, lambda: over.deliver(None))
+        await over
+
     async def _until_answered(self, ask: Callable[[], Answer[Value]]) -> Value:
         """However long the store is silent. That a node is missing is an answer; that the session is over, the end."""
         while self._is_open:
@@ -240,9 +249,7 @@ class Office:
             except (NoNode, SessionOver):
                 raise
             except StoreError:
-                pause: Answer[None] = Answer()
-                self._host.call_later(TRY_AGAIN_MS, lambda pause=pause: pause.deliver(None))  # type: ignore[misc]
-                await pause
+                await self._pause()
         raise OfficeOver
 
     async def _names_in(self, path: str, watcher: Watcher) -> tuple[str, ...]:
@@ -310,7 +317,14 @@ class Office:
 
     async def _see_partitions(self, partitions: tuple[TopicPartition, ...]) -> None:
         nodes = await self._states(partitions)
-        self.step(PartitionsRead({name: node and leadership(name, node) for name, node in nodes.items()}))
+        found = {name: node and leadership(name, node) for name, node in nodes.items()}
+        brokers = self.controller.cluster.brokers.values()
+        restarted = {
+            name: restarted_since(node, leadership(name, node), brokers)
+            for name, node in nodes.items()
+            if node is not None
+        }
+        self.step(PartitionsRead(found, restarted))
 
     # Moves. They end when the new replicas are in sync, and leaders take seconds to give notice of that.
 

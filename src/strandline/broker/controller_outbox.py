@@ -1,7 +1,8 @@
 """A controller's requests on their way: to each broker one after another, in order, until it has answered.
 
 A broker that does not answer is asked again, unless it has gone or is back with a new epoch: then the controller will
-tell it everything anyway, and what was meant for its earlier life is dropped.
+tell it everything anyway, and what was meant for its earlier life is dropped. So is one asked again that does not know
+yet under which epoch it is registered: the answer to its registration may come later than our order.
 """
 
 from __future__ import annotations
@@ -130,7 +131,11 @@ class ControllerOutbox:
                 )
             except PeerFailed:
                 await pause(self._host, RETRY_MS)
-            else:
-                if self._is_open:
-                    self._answered(mail.event(broker_id, response))
-                return
+                continue
+            if getattr(response, "error_code", ErrorCode.NONE) == ErrorCode.STALE_BROKER_EPOCH:
+                # The store has told us of its registration before it told the broker itself (KIP-380).
+                await pause(self._host, RETRY_MS)
+                continue
+            if self._is_open:
+                self._answered(mail.event(broker_id, response))
+            return

@@ -75,6 +75,11 @@ class Request(Pending):
         framed = self.framed(body)
         self.deliver([framed] if isinstance(framed, bytes) else framed)
 
+    def answer_at_once(self, body: Body) -> None:
+        """The same, for who was called by the event loop: amid another request it would be too early."""
+        framed = self.framed(body)
+        self.deliver_at_once([framed] if isinstance(framed, bytes) else framed)
+
     def framed(self, body: Body) -> bytes | list[Part]:
         api_key, api_version, correlation_id, _, _ = self.header
         if isinstance(body, bytes):
@@ -105,7 +110,7 @@ class Dispatch:
         if connection.lane is not None:
             replies, request_count, _ = self.handle_alike(frame, NOTHING, 0, connection)
             if request_count:
-                return replies[0] if isinstance(replies, list) else replies
+                return _reply_of(replies)
         header = decode_request_header(frame)
         handler = self._handlers.get(header.api_key)
         if handler is None:
@@ -158,3 +163,10 @@ class Dispatch:
         self.failures += 1
         logger.exception("%s failed; its connection is closed", name)
         return CLOSE
+
+
+def _reply_of(replies: bytes | tuple[Part, ...] | list[Pending] | Close) -> Reply:
+    """Of a lane, to the only request that it was given."""
+    if isinstance(replies, tuple):
+        return list(replies)
+    return replies[0] if isinstance(replies, list) else replies

@@ -14,10 +14,9 @@ from __future__ import annotations
 
 from struct import Struct
 
-from strandline.broker.connection import NOTHING_TAKEN, Connection, Part, Pending, Taken
+from strandline.broker.connection import NOTHING_TAKEN, Connection, Part, Taken
 from strandline.broker.dispatch import Request
 from strandline.broker.partition import Partition
-from strandline.log.log_slice import LogSlice
 from strandline.model.failures import ProtocolError, Refused, StorageFailed
 from strandline.wire.fetch_request import decode_fetch_request, fetch_offset_position
 from strandline.wire.fetch_response import FLEXIBLE_FROM, encode_fetch_response
@@ -29,27 +28,28 @@ from strandline.wire.messages.fetch import (
     FetchTopic,
     PartitionData,
 )
-from strandline.wire.primitives import INT32, encode_uvarint
+from strandline.wire.primitives import INT32, Buffer, encode_compact_count
 from strandline.wire.versions import ApiKey
 
 FIRST_VERSION = 9  # from here on a request has the leader epoch
 CORRELATION_START, CORRELATION_END = 4, 8
-SIZE_BYTES, OFFSET_BYTES = 4, 8
+SIZE_BYTES, CORRELATION_BYTES, OFFSET_BYTES = 4, 4, 8
 TAGS_BYTES = 3  # of the partition, the topic and the answer: none
 NO_SESSION = (0, -1)  # id and epoch
+NO_EPOCH = -1
 READ_UNCOMMITTED = 0
 
 UNLIKELY_OFFSET = bytes(range(1, 9))
 
-read_size = Struct(">i").unpack_from
 PLACES = Struct(">qqq")  # high watermark, last stable offset and log start offset in an answer
 PLACEHOLDER = PLACES.pack(0x5374_7261_6E64_6C69, 0x6E65_2068_6967_6820, 0x7761_7465_726D_6172)
 
 
 class FetchLane:
     __slots__ = (
-        "_after_correlation", "_after_offset", "_answer_end", "_answer_middle", "_answer_start", "_before_correlation",
-        "_bytes_max", "_bytes_min", "_frame_bytes", "_leader_epoch", "_partition", "_read_frame", "_version",
+        "_after_correlation", "_after_offset", "_answer", "_answer_end", "_answer_middle", "_answer_start",
+        "_before_correlation", "_bytes_max", "_bytes_min", "_frame_bytes", "_framed_bytes", "_leader_epoch",
+        "_length", "_partition", "_read_framed", "_size", "_version",
     )  # fmt: skip
 
     def __init__(
@@ -69,42 +69,40 @@ class FetchLane:
         self._bytes_min = max(1, asked.min_bytes)
         self._bytes_max = max(0, min(wanted.partition_max_bytes, asked.max_bytes, fetch_bytes_max))
         self._frame_bytes = len(frame)
-        self._before_correlation = bytes(frame[:CORRELATION_START])
+        self._framed_bytes = SIZE_BYTES + len(frame)
+        self._size = INT32.pack(len(frame))
+        self._before_correlation = self._size + frame[:CORRELATION_START]
         self._after_correlation = bytes(frame[CORRELATION_END:offset_at])
         self._after_offset = bytes(frame[offset_at + OFFSET_BYTES :])
-        self._read_frame = Struct(f">4si{len(self._after_correlation)}sq{len(self._after_offset)}s").unpack_from
+        self._read_framed = Struct(f">8si{len(self._after_correlation)}sq{len(self._after_offset)}s").unpack_from
         self._set_answer(asked.topics[0], wanted.partition)
 
     def _set_answer(self, topic: FetchTopic, index: int) -> None:
         high_watermark, last_stable_offset, log_start_offset = PLACES.unpack(PLACEHOLDER)
         data = PartitionData(index, 0, high_watermark, last_stable_offset, log_start_offset, records=b"")
         response = FetchResponse(responses=[FetchableTopicResponse(topic.topic, topic.topic_id, [data])])
-        parts, _ = encode_fetch_response(self._version, response)
-        self._answer_start, rest = b"".join(part for part in parts if isinstance(part, bytearray)).split(PLACEHOLDER)
+        parts, body_bytes = encode_fetch_response(self._version, response)
+        header = frame_response(ApiKey.FETCH, self._version, 0, body_bytes)
+        start, rest = b"".join([header, *(part for part in parts if isinstance(part, bytearray))]).split(PLACEHOLDER)
         end = len(rest) - (TAGS_BYTES if self._version >= FLEXIBLE_FROM else 0)
+        self._answer_start = start[SIZE_BYTES + CORRELATION_BYTES :]
+        self._length = encode_compact_count if self._version >= FLEXIBLE_FROM else INT32.pack
         self._answer_middle, self._answer_end = rest[:end].removesuffix(self._length(0)), rest[end:]
+        self._answer = Struct(f">ii{len(self._answer_start)}sqqq{len(self._answer_middle)}s")
 
-    def _length(self, records_bytes: int) -> bytes:
-        return encode_uvarint(records_bytes + 1) if self._version >= FLEXIBLE_FROM else INT32.pack(records_bytes)
-
-    def take(
-        self, frame: memoryview | None, received: memoryview, frame_bytes_max: int, connection: Connection
-    ) -> Taken:
+    def take(self, frame: memoryview | None, received: memoryview, frame_bytes_max: int, _: Connection, /) -> Taken:
         """One at a time: whoever sends two at once gets the second by the general way."""
         if frame is not None:
-            if len(frame) != self._frame_bytes:
-                return NOTHING_TAKEN
-            replies = self._answer(frame, 0, connection)
-            return (replies, 1, 0) if replies else NOTHING_TAKEN
-        end = SIZE_BYTES + self._frame_bytes
-        if len(received) < end or self._frame_bytes > frame_bytes_max or read_size(received) != (self._frame_bytes,):
+            parts = self._parts(self._size + frame) if len(frame) == self._frame_bytes else ()
+            return (parts, 1, 0) if parts else NOTHING_TAKEN
+        if len(received) < self._framed_bytes or self._frame_bytes > frame_bytes_max:
             return NOTHING_TAKEN
-        replies = self._answer(received, SIZE_BYTES, connection)
-        return (replies, 1, end) if replies else NOTHING_TAKEN
+        parts = self._parts(received)
+        return (parts, 1, self._framed_bytes) if parts else NOTHING_TAKEN
 
-    def _answer(self, buffer: memoryview, position: int, connection: Connection) -> list[Pending]:
+    def _parts(self, framed: Buffer) -> tuple[Part, ...]:
         """Empty: it is not alike, or there is something to be said that the general way says better."""
-        before, correlation_id, after, offset, rest = self._read_frame(buffer, position)
+        before, correlation_id, after, offset, rest = self._read_framed(framed)
         partition = self._partition
         leader = partition.leader
         if (
@@ -112,25 +110,31 @@ class FetchLane:
             or rest != self._after_offset
             or before != self._before_correlation
             or leader is None
-            or self._leader_epoch not in (-1, leader.leader_epoch)
+            or (self._leader_epoch != leader.leader_epoch and self._leader_epoch != NO_EPOCH)
         ):
-            return []
+            return ()
         try:
             found = partition.read(offset, self._bytes_max)
         except (Refused, StorageFailed):
-            return []
+            return ()
         if found.length < self._bytes_min:
-            return []
-        answered = Pending(connection)
-        answered.parts = self._parts(correlation_id, found)
-        return [answered]
+            return ()
+        return self._head(correlation_id, found.length), found, self._answer_end
 
-    def _parts(self, correlation_id: int, found: LogSlice) -> list[Part]:
-        partition = self._partition
-        places = PLACES.pack(partition.high_watermark, partition.last_stable_offset, partition.log.log_start_offset)
-        head = b"".join([self._answer_start, places, self._answer_middle, self._length(found.length)])
-        body_bytes = len(head) + found.length + len(self._answer_end)
-        return [frame_response(ApiKey.FETCH, self._version, correlation_id, body_bytes) + head, found, self._answer_end]
+    def _head(self, correlation_id: int, records_bytes: int) -> bytes:
+        partition, answer, length = self._partition, self._answer, self._length(records_bytes)
+        return (
+            answer.pack(
+                answer.size + len(length) + records_bytes + len(self._answer_end) - SIZE_BYTES,
+                correlation_id,
+                self._answer_start,
+                partition.high_watermark,
+                partition.last_stable_offset,
+                partition.log.log_start_offset,
+                self._answer_middle,
+            )
+            + length
+        )
 
 
 def fetch_lane_of(

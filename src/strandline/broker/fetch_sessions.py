@@ -7,14 +7,17 @@
 An incremental answer leaves out partitions about which there is nothing new. Those that gave records go to the end of
 the line, so that a busy partition does not starve the others when the answer is full.
 
+A follower's session has an `Attention`: it knows which of its partitions there may be something to say about.
+
 Sessions are bounded (`max.incremental.fetch.session.cache.slots`). A new one may push out one that has been idle for
 two minutes, or a smaller one that has had its two minutes; consumers never push out followers.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 
+from strandline.broker.attention import Attention, Watch
 from strandline.log.log_slice import LogSlice
 from strandline.model.failures import ErrorCode, Refused
 from strandline.model.lazy_dataclass import dataclass
@@ -34,7 +37,7 @@ class FollowedPartition:
 
     __slots__ = (
         "current_leader_epoch", "fetch_offset", "last_fetched_epoch", "log_start_offset", "max_bytes", "partition",
-        "sent_high_watermark", "sent_log_start_offset", "topic",
+        "sent_high_watermark", "sent_log_start_offset", "topic", "watch",
     )  # fmt: skip
 
     def __init__(self, topic: TopicKey, asked: FetchPartition) -> None:
@@ -42,6 +45,7 @@ class FollowedPartition:
         self.partition = asked.partition
         self.sent_high_watermark = -1
         self.sent_log_start_offset = -1
+        self.watch: Watch | None = None  # of a follower's session
         self.update(asked)
 
     def update(self, asked: FetchPartition) -> None:
@@ -71,10 +75,19 @@ class FetchSession:
     session_id: int
     epoch: int
     by_topic_id: bool
-    is_follower: bool
+    replica_id: int
     created_ms: int
     last_used_ms: int
     followed: dict[Key, FollowedPartition]
+    attention: Attention | None  # of a follower
+
+    @property
+    def is_follower(self) -> bool:
+        return self.replica_id >= 0
+
+    def rest(self) -> None:
+        if self.attention is not None:
+            self.attention.rest(self.followed.values())
 
     def evictable_before(self, other_is_follower: bool, other_size: int, now_ms: int) -> bool:
         if self.is_follower and not other_is_follower:
@@ -89,7 +102,7 @@ class FetchSession:
 class FetchContext:
     """What one request asks for after its session, if it has one, was brought up to date."""
 
-    followed: list[FollowedPartition]
+    followed: Collection[FollowedPartition]
     session: FetchSession | None = None
     is_incremental: bool = False
 
@@ -131,27 +144,43 @@ class FetchSessions:
         if version < 7:
             return FetchContext(_asked(version, request))
         if request.session_epoch in (FINAL_EPOCH, INITIAL_EPOCH):
-            self._sessions.pop(request.session_id, None)
+            self._drop(request.session_id)
             followed = _asked(version, request)
             if request.session_epoch == FINAL_EPOCH:
                 return FetchContext(followed)
             return FetchContext(followed, self._begin(version, request, followed, now_ms))
         session = self._continue(version, request, now_ms)
-        return FetchContext(list(session.followed.values()), session, is_incremental=True)
+        partitions = session.followed.values()
+        return FetchContext(partitions if session.is_follower else list(partitions), session, is_incremental=True)
+
+    def _drop(self, session_id: int) -> None:
+        session = self._sessions.pop(session_id, None)
+        if session is not None:
+            session.rest()
 
     def _begin(
         self, version: int, request: FetchRequest, followed: list[FollowedPartition], now_ms: int
     ) -> FetchSession | None:
-        is_follower = request.replica_state.replica_id >= 0
+        replica_id = request.replica_state.replica_id
+        is_follower = replica_id >= 0
         if not followed or not self._make_room(is_follower, len(followed), now_ms):
             return None
+        if is_follower:
+            self._rest_of(replica_id)
         session_id = self._new_session_id()
         while session_id in self._sessions:
             session_id = self._new_session_id()
         by_key: dict[Key, FollowedPartition] = {(each.topic, each.partition): each for each in followed}
-        session = FetchSession(session_id, 1, version >= 13, is_follower, now_ms, now_ms, by_key)
+        attention = Attention() if is_follower else None
+        session = FetchSession(session_id, 1, version >= 13, replica_id, now_ms, now_ms, by_key, attention)
         self._sessions[session_id] = session
         return session
+
+    def _rest_of(self, replica_id: int) -> None:
+        """A follower that begins anew has left its session, most likely: nobody need be told for it any more."""
+        for session in self._sessions.values():
+            if session.replica_id == replica_id:
+                session.rest()
 
     def _make_room(self, is_follower: bool, size: int, now_ms: int) -> bool:
         if len(self._sessions) < self._slots:
@@ -159,7 +188,7 @@ class FetchSessions:
         # In the order of their last use.
         for session in self._sessions.values():
             if session.evictable_before(is_follower, size, now_ms):
-                del self._sessions[session.session_id]
+                self._drop(session.session_id)
                 return True
             if now_ms - session.last_used_ms <= MIN_EVICTION_MS and now_ms - session.created_ms <= MIN_EVICTION_MS:
                 break
@@ -178,24 +207,28 @@ class FetchSessions:
         self._sessions[session.session_id] = self._sessions.pop(session.session_id)
         _update(session, version, request)
         if not session.followed:
-            del self._sessions[session.session_id]
+            self._drop(session.session_id)
         return session
 
 
 def _update(session: FetchSession, version: int, request: FetchRequest) -> None:
-    followed = session.followed
+    followed, attention = session.followed, session.attention
     for topic in request.topics:
         key: TopicKey = topic.topic_id if version >= 13 else topic.topic
         for asked in topic.partitions:
             known = followed.get((key, asked.partition))
             if known is None:
-                followed[key, asked.partition] = FollowedPartition(key, asked)
+                known = followed[key, asked.partition] = FollowedPartition(key, asked)
             else:
                 known.update(asked)
+            if attention is not None:
+                attention.wanted[known] = None
     for forgotten in request.forgotten_topics_data:
         key = forgotten.topic_id if version >= 13 else forgotten.topic
         for partition in forgotten.partitions:
-            followed.pop((key, partition), None)
+            known = followed.pop((key, partition), None)
+            if known is not None and attention is not None:
+                attention.forget(known)
 
 
 def _asked(version: int, request: FetchRequest) -> list[FollowedPartition]:

@@ -1,8 +1,8 @@
 """The group coordinator of a broker: which of its partitions of `__consumer_offsets` looks after a group (SPEC P4).
 
-A group belongs to the partition that its id hashes to, and so to the broker that leads that partition. Whoever changes
-leadership calls `became_leader` and `resigned`; in between, the partition's groups are here (`LedGroups`). Everything
-else is passed on to them: requests, what topics there are, settings.
+A group belongs to the partition that its id hashes to, and so to the broker that leads that partition (`led`). While it
+does, the partition's groups are here (`LedGroups`). Everything is passed on to them: requests, what topics there are,
+settings.
 """
 
 from __future__ import annotations
@@ -12,14 +12,16 @@ from collections.abc import Callable, Sequence
 from functools import lru_cache, partial
 from typing import TypeVar
 
+from strandline.broker.asking import Asking, Stage
 from strandline.broker.broker_settings import BrokerSettings
 from strandline.broker.cluster_image import CONSUMER_OFFSETS, ClusterImage
 from strandline.broker.configuration import Configuration
-from strandline.broker.coordinator_loading import Loading, LoadingQueue
+from strandline.broker.coordinator_loading import LoadingQueue, Replay
 from strandline.broker.gathering import Gathering
 from strandline.broker.group_batches import replay
 from strandline.broker.host import Host
-from strandline.broker.led_groups import Asking, LedGroups, Stage
+from strandline.broker.led_groups import LedGroups
+from strandline.broker.led_partitions import LedPartitions
 from strandline.broker.partition import Partition
 from strandline.groups.commands import ListGroups, PartitionsDeleted
 from strandline.groups.draft import Topic
@@ -58,56 +60,20 @@ class GroupCoordinator:
         self._host = host
         self._settings = configuration.of_broker(GroupSettings)
         self._commit_timeout_ms = settings.offsets_commit_timeout_ms
-        self._loading_queue = LoadingQueue(host, settings.offsets_load_buffer_size)
-        self._led: dict[int, LedGroups] = {}
-        self._loadings: dict[int, Loading] = {}
+        queue = LoadingQueue(host, settings.offsets_load_buffer_size)
+        self.led = LedPartitions(CONSUMER_OFFSETS, "groups", queue, self._begin, self._loaded)
         self._topics: dict[str, Topic] = {}  # one for all shards, and never theirs to change
         for name in image.topics:
             self._topic_changed(name)
         image.when_changed(self._topic_changed)
         configuration.when_changed(self._settings_changed)
 
-    # Leadership.
+    def _begin(self, partition: Partition) -> tuple[LedGroups, Replay]:
+        led = LedGroups(partition, self._settings, self._host, self._commit_timeout_ms)
+        return led, partial(replay, led.shard)
 
-    def became_leader(self, partition: Partition) -> None:
-        """Of any partition; those of other topics mean nothing here. Again after a new election."""
-        if partition.name.topic != CONSUMER_OFFSETS:
-            return
-        self.resigned(partition)
-        index = partition.name.partition
-        led = self._led[index] = LedGroups(partition, self._settings, self._host, self._commit_timeout_ms)
-        if partition.log.log_start_offset == partition.log.log_end_offset:
-            self._loaded(led, True)
-            return
-        self._loadings[index] = Loading(partition, "groups", partial(replay, led.shard), partial(self._loaded, led))
-        self._loading_queue.load(self._loadings[index])
-
-    def resigned(self, partition: Partition) -> None:
-        """The partition is another broker's now, or nobody's."""
-        if partition.name.topic != CONSUMER_OFFSETS:
-            return
-        loading = self._loadings.pop(partition.name.partition, None)
-        if loading is not None:
-            loading.cancel()
-        led = self._led.pop(partition.name.partition, None)
-        if led is not None:
-            led.resign()
-
-    def _loaded(self, led: LedGroups, is_whole: bool) -> None:
-        self._loadings.pop(led.partition.name.partition, None)
-        if is_whole:
-            led.loaded(self._settings, self._topics)
-        else:
-            led.could_not_load()
-
-    def close(self) -> None:
-        """Nothing is appended any more; whoever waits is told to look elsewhere."""
-        for led in list(self._led.values()):
-            self.resigned(led.partition)
-
-    @property
-    def is_loading(self) -> bool:
-        return bool(self._loadings)
+    def _loaded(self, led: LedGroups) -> None:
+        led.loaded(self._settings, self._topics)
 
     # Requests.
 
@@ -121,12 +87,12 @@ class GroupCoordinator:
 
     def led_groups(self, group: str) -> LedGroups | None:
         """The partition that it belongs to, if this broker leads that."""
-        return self._led.get(self.partition_of(group))
+        return self.led.get(self.partition_of(group))
 
     def ready(self, partition: Partition) -> LedGroups:
         """The groups of a partition of `__consumer_offsets`, once they are loaded: a marker that came before would be
         missed."""
-        led = self._led.get(partition.name.partition)
+        led = self.led.get(partition.name.partition)
         if led is None or led.stage is not Stage.ACTIVE:
             raise Refused(ErrorCode.NOT_LEADER_OR_FOLLOWER, f"the groups of {partition.name} are not loaded")
         return led
@@ -154,7 +120,7 @@ class GroupCoordinator:
 
     def list_groups(self, command: ListGroups, answer: Callable[[ListGroupsReply], object]) -> None:
         """Of all partitions that are led here; an error if they are not all there yet."""
-        led = [each for each in self._led.values() if each.stage is not Stage.OVER]
+        led = [each for each in self.led.all() if each.stage is not Stage.OVER]
         gathering: Gathering[ListGroupsReply] = Gathering(len(led), lambda replies: answer(_joined(replies)))
         for place, each in enumerate(led):
             each.ask(command, partial(gathering.put, place))
@@ -165,7 +131,7 @@ class GroupCoordinator:
         topic, before = self._image.topics.get(name), self._topics.pop(name, None)
         if topic is not None:
             self._topics[name] = Topic(topic.topic_id, len(topic.partitions))
-        for led in self._led.values():
+        for led in self.led.all():
             led.topics_changed(self._topics)
         if before is not None and (topic is None or topic.topic_id != before.topic_id):
             self._forget(name, before.partitions)
@@ -173,7 +139,7 @@ class GroupCoordinator:
     def _forget(self, topic: str, partition_count: int) -> None:
         """Its offsets mean nothing any more, least of all to a new topic of the same name."""
         deleted = PartitionsDeleted(partitions=tuple(TopicPartition(topic, index) for index in range(partition_count)))
-        for led in list(self._led.values()):
+        for led in self.led.all():
             led.partitions_deleted(deleted)
 
     def _settings_changed(self) -> None:
@@ -184,7 +150,7 @@ class GroupCoordinator:
             return
         if settings != self._settings:
             self._settings = settings
-            for led in self._led.values():
+            for led in self.led.all():
                 led.settings_changed(settings)
 
 

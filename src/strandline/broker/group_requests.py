@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
+from strandline.broker.asking import Asking
 from strandline.broker.dispatch import Body, Instead, Request
 from strandline.broker.group_coordinator import GroupCoordinator
-from strandline.broker.led_groups import Asking
 from strandline.groups.replies import Reply
 
 R = TypeVar("R", bound=Reply)

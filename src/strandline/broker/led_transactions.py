@@ -14,19 +14,18 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any, NamedTuple, TypeVar, cast
+from typing import TypeVar, cast
 
+from strandline.broker.asking import Asked, Asking, Stage
 from strandline.broker.commit_queue import CommitQueue
 from strandline.broker.host import Host
-from strandline.broker.host import Timer as RunningTimer
-from strandline.broker.led_groups import Asking, Stage
+from strandline.broker.led_partitions import append_decided
 from strandline.broker.partition import Partition
+from strandline.broker.shard_timers import ShardTimers
 from strandline.broker.transaction_batches import encode_batch
-from strandline.model.coordinators import client_error
-from strandline.model.failures import ErrorCode, Refused, StorageFailed
-from strandline.replication.leader import ACKS_ALL
+from strandline.model.failures import ErrorCode, Refused
 from strandline.transactions.commands import Command, PartitionsDeleted
-from strandline.transactions.decisions import Decision, Timer, TimerKey
+from strandline.transactions.decisions import Decision, TimerKey
 from strandline.transactions.markers import Marker, MarkersWritten
 from strandline.transactions.producer_ids import ProducerIds
 from strandline.transactions.replies import Reply
@@ -39,16 +38,6 @@ R = TypeVar("R", bound=Reply)
 Written = Callable[[MarkersWritten], object]
 SendMarkers = Callable[[Sequence[Marker], Written], object]
 NOBODY_WAITS = Refused(ErrorCode.NOT_COORDINATOR, "another broker may coordinate these transactions now")
-
-
-class Asked(NamedTuple):
-    """Somebody who waits for a reply."""
-
-    command: Command
-    answer: Callable[[Any], object]
-
-    def refuse(self, refusal: Refused) -> None:
-        self.answer(self.command.refused(refusal))
 
 
 class LedTransactions:
@@ -68,7 +57,7 @@ class LedTransactions:
         self._send_markers = send_markers
         self._replies = CommitQueue(partition, host, reply_timeout_ms)
         self._markers = CommitQueue(partition, host, timeout_ms=None)
-        self._timers: dict[TimerKey, RunningTimer] = {}
+        self._timers: ShardTimers[TimerKey] = ShardTimers(host, self._fired)
 
     # Life.
 
@@ -85,9 +74,7 @@ class LedTransactions:
     def resign(self) -> None:
         """For good: the next leadership has a new shard."""
         was_active, self.stage = self.stage is Stage.ACTIVE, Stage.OVER
-        for timer in self._timers.values():
-            timer.cancel()
-        self._timers.clear()
+        self._timers.cancel_all()
         self._replies.abandon(NOBODY_WAITS)
         self._markers.abandon(NOBODY_WAITS)
         if was_active:
@@ -114,10 +101,10 @@ class LedTransactions:
 
     def ask(self, command: Asking[R], answer: Callable[[R], object]) -> None:
         """`answer` is called once, now or later."""
-        asked = Asked(cast(Command, command), answer)
+        asked = Asked(command, answer)
         if self.stage is Stage.ACTIVE:
-            now_ms = self._host.now_ms()
-            self._carry_out(self.shard.decide(asked.command, now_ms), asked.command, now_ms, asked)
+            now_ms, wanted = self._host.now_ms(), cast(Command, command)
+            self._carry_out(self.shard.decide(wanted, now_ms), wanted, now_ms, asked)
         elif self.stage is Stage.LOADING:
             asked.refuse(Refused(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, "the transactions are being loaded"))
         else:
@@ -127,9 +114,9 @@ class LedTransactions:
         if decision.records and cause is not None:
             decision = self._append(decision, cause, now_ms)
         for timer in decision.timers:
-            self._set_timer(timer, now_ms)
+            self._timers.set(timer.key, timer.at_ms, now_ms)
         if asked is not None and decision.reply is not None:
-            self._replies.when_committed(partial(asked.answer, decision.reply), partial(_give_up, asked))
+            self._replies.when_committed(partial(asked.answer, decision.reply), asked.give_up)
         if decision.markers:
             send = partial(self._send_markers, decision.markers, self.markers_written)
             self._markers.when_committed(send, _forget)
@@ -147,38 +134,15 @@ class LedTransactions:
         return decision
 
     def _write(self, decision: Decision, now_ms: int) -> None:
-        partition = self.partition
-        partition.check_leader()
-        assert partition.leader is not None
-        partition.leader.check_append(ACKS_ALL)
-        try:
-            (outcome,) = partition.append([encode_batch(decision.records, now_ms)], now_ms, from_client=False)
-        except StorageFailed as failure:
-            self._host.call_soon(self.resign)  # nothing can be decided here any more
-            raise Refused(ErrorCode.KAFKA_STORAGE_ERROR, str(failure)) from failure
-        if isinstance(outcome, Refused):
-            raise outcome
+        batch = encode_batch(decision.records, now_ms)
+        append_decided(self.partition, [batch], now_ms, partial(self._host.call_soon, self.resign))
 
     # Timers.
 
-    def _set_timer(self, timer: Timer, now_ms: int) -> None:
-        running = self._timers.pop(timer.key, None)
-        if running is not None:
-            running.cancel()
-        if timer.at_ms is not None:
-            delay_ms = timer.at_ms - now_ms
-            self._timers[timer.key] = self._host.call_later(delay_ms, partial(self._fired, timer.key))
-
-    def _fired(self, key: TimerKey) -> None:
-        """A timer that is due is due, even where the clock on the wall was set back meanwhile (KAFKA-8803)."""
-        del self._timers[key]
+    def _fired(self, key: TimerKey, _at_ms: int) -> None:
+        """They look at everything, again and again: by the clock as it is now, from which transactions have theirs."""
         now_ms = self._host.now_ms()
         self._carry_out(self.shard.timer_fired(key, now_ms), key, now_ms)
-
-
-def _give_up(asked: Asked, refused: Refused) -> None:
-    """What the log says of its own records is not what a client may take for its own topic's error."""
-    asked.refuse(Refused(client_error(refused.error_code), refused.reason))
 
 
 def _forget(_refused: Refused) -> None:

@@ -47,6 +47,10 @@ class Watcher(Protocol):
     def partition_moved(self, partition: Partition) -> None: ...
 
 
+class EndWatcher(Protocol):
+    def end_moved(self, partition: Partition) -> None: ...
+
+
 class LeadershipListener(Protocol):
     """Whoever has work to do for the partitions that this broker leads."""
 
@@ -96,7 +100,7 @@ class Partition:
         log.producers.high_watermark_moved(self.high_watermark)  # or markers that were just read count as new
         # In the order in which they came: a set would tell them in another one each time the broker runs.
         self._watchers: dict[Watcher, None] = {}
-        self._end_watchers: dict[Watcher, None] = {}
+        self._end_watchers: dict[EndWatcher, None] = {}
 
     @property
     def is_leader(self) -> bool:
@@ -135,7 +139,7 @@ class Partition:
         self.leader = None
         self._owner.carry_out(self, effects)
         self._tell(self._watchers)
-        self._tell(self._end_watchers)
+        self._tell_of_end()
 
     def heard_from_store(self, event: LeaderEvent, now_ms: int) -> None:
         """What became of an ISR that we proposed."""
@@ -153,7 +157,7 @@ class Partition:
     def has_failed(self) -> None:
         """The log takes and gives nothing any more: whoever waits for it waits in vain."""
         self._tell(self._watchers)
-        self._tell(self._end_watchers)
+        self._tell_of_end()
 
     # Leading.
 
@@ -168,7 +172,7 @@ class Partition:
         if moved is not None:
             self._moved(moved)
         if self._end_watchers:
-            self._tell(self._end_watchers)
+            self._tell_of_end()
         return outcomes
 
     def follower_fetched(
@@ -178,6 +182,11 @@ class Partition:
         leader = self.leader
         assert leader is not None
         self._moved(leader.follower_fetched(replica_id, fetch_offset, now_ms, log_start_offset, broker_epoch))
+
+    def advance_log_start(self, offset: int) -> None:
+        """DeleteRecords. Followers have to hear of it (SPEC C4)."""
+        if self.log.advance_log_start(offset, high_watermark=self.high_watermark):
+            self._tell(self._watchers)
 
     def was_flushed(self) -> None:
         """The recovery point of the log has moved."""
@@ -218,10 +227,10 @@ class Partition:
             match effect:
                 case AssignEpoch(epoch, start_offset):
                     self.log.assign_epoch(epoch, start_offset)
-                    self._tell(self._end_watchers)  # they were for another epoch
+                    self._tell_of_end()  # they were for another epoch
                 case LeadershipLost():
                     self._tell(self._watchers)
-                    self._tell(self._end_watchers)
+                    self._tell_of_end()
                 case TruncateTo(offset):
                     self.log.truncate_to(offset, now_ms=now_ms)
                     self._after_truncation(now_ms)
@@ -264,13 +273,13 @@ class Partition:
     def watch(self, watcher: Watcher) -> None:
         self._watchers[watcher] = None
 
-    def watch_end(self, watcher: Watcher) -> None:
+    def watch_end(self, watcher: EndWatcher) -> None:
         """For followers, who read beyond the high watermark."""
         self._end_watchers[watcher] = None
 
     def unwatch(self, watcher: Watcher) -> None:
         self._watchers.pop(watcher, None)
-        self._end_watchers.pop(watcher, None)
+        self._end_watchers.pop(watcher, None)  # type: ignore[call-overload]  # followers are both
 
     @property
     def watcher_count(self) -> int:
@@ -279,3 +288,7 @@ class Partition:
     def _tell(self, watchers: dict[Watcher, None]) -> None:
         for watcher in tuple(watchers):
             watcher.partition_moved(self)
+
+    def _tell_of_end(self) -> None:
+        for watcher in tuple(self._end_watchers):
+            watcher.end_moved(self)

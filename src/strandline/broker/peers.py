@@ -12,6 +12,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Coroutine
 from enum import Enum
+from functools import partial
 from typing import Any, Protocol, TypeVar
 
 from strandline.broker.procedures import begin
@@ -174,14 +175,8 @@ class SocketPeers:
         timeout_ms: int,
         answer: Answer[M],
     ) -> None:
-        future = connection.send(request, response, version=version, timeout_ms=timeout_ms)
-        future.add_done_callback(lambda done: _deliver(done, answer))
+        connection.send_then(request, response, partial(_deliver, answer), version=version, timeout_ms=timeout_ms)
 
 
-def _deliver(done: asyncio.Future[M], answer: Answer[M]) -> None:
-    if done.cancelled():
-        answer.deliver(PeerFailed("the request was given up"))
-    elif (failure := done.exception()) is not None:
-        answer.deliver(PeerFailed(str(failure)))
-    else:
-        answer.deliver(done.result())
+def _deliver(answer: Answer[M], outcome: M | ClientError) -> None:
+    answer.deliver(PeerFailed(str(outcome)) if isinstance(outcome, ClientError) else outcome)

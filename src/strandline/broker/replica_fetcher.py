@@ -2,7 +2,8 @@
 
 One request is under way at a time, and what it is about each partition's follower says: where epochs ended, where the
 leader's log begins or ends, or records. Fetches are incremental (KIP-227): a partition is named when something about it
-has changed, so a thousand quiet ones cost nothing.
+has changed. Only the unsettled are asked for that: what an answer was about, what begins to be followed, what has to
+wait. Nobody tells when a log start moves, so now and then all are asked; a thousand quiet ones cost next to nothing.
 
 A fetch is a long poll. A partition that begins to follow meanwhile must not wait for its end, or the first record of
 every new topic would take half a second to commit: after a moment, in which others may come too, the connection is
@@ -25,6 +26,7 @@ from strandline.model.failures import CorruptData, ErrorCode, StorageFailed
 from strandline.model.settings import INT_MAX
 from strandline.replication.effects import ReplicaEffect
 from strandline.replication.log_view import EpochEnd
+from strandline.replication.progress import NEVER_MS
 from strandline.replication.requests import AskEpochEnd, AskOffset, Fetch, FetchAnswer, FollowerRequest
 from strandline.wire.layout import Message
 from strandline.wire.messages.fetch import (
@@ -56,6 +58,7 @@ LIST_OFFSETS_VERSION = 7
 OFFSET_FOR_LEADER_EPOCH_VERSION = 4
 EARLIEST, LATEST = -2, -1
 INTERRUPT_AFTER_MS = 20
+ASK_ALL_MS = 1_000
 NO_SESSION, FIRST_EPOCH = 0, 0
 Key = tuple[bytes, int]
 M = TypeVar("M", bound=Message)
@@ -81,6 +84,8 @@ class ReplicaFetcher:
         self._host = host
         self._partitions: dict[Key, Partition] = {}
         self._asked: dict[Key, Fetch] = {}  # what the session at the leader has
+        self._unsettled: dict[Key, None] = {}  # whose next request may be another than that
+        self._asked_all_ms = NEVER_MS
         self._session_id, self._session_epoch = NO_SESSION, FIRST_EPOCH
         self._is_asking = False
         self._timer: Timer | None = None
@@ -91,14 +96,18 @@ class ReplicaFetcher:
         return len(self._partitions)
 
     def follow(self, partition: Partition) -> None:
-        self._partitions[partition.topic_id, partition.name.partition] = partition
+        key = partition.topic_id, partition.name.partition
+        self._partitions[key] = partition
+        self._unsettled[key] = None
         if not self._is_asking:
             self._soon()
         elif self._interrupt is None:
             self._interrupt = self._host.call_later(INTERRUPT_AFTER_MS, self._hang_up)
 
     def unfollow(self, partition: Partition) -> None:
-        self._partitions.pop((partition.topic_id, partition.name.partition), None)
+        key = partition.topic_id, partition.name.partition
+        self._partitions.pop(key, None)
+        self._unsettled[key] = None
 
     def close(self) -> None:
         self._partitions.clear()
@@ -127,35 +136,50 @@ class ReplicaFetcher:
         if self._is_asking or not self._partitions:
             return
         now_ms = self._host.now_ms()
+        if self._is_time_for_all(now_ms):
+            self._asked_all_ms = now_ms
+            self._unsettled = dict.fromkeys(self._partitions | self._asked)
         epochs: list[tuple[Partition, AskEpochEnd]] = []
         offsets: list[tuple[Partition, AskOffset]] = []
         fetches: dict[Key, Fetch] = {}
-        for key, partition in self._partitions.items():
-            request = self._request_of(partition, now_ms)
-            match request:
-                case AskEpochEnd():
-                    epochs.append((partition, request))
-                case AskOffset():
-                    offsets.append((partition, request))
-                case Fetch() if not self._quotas.holds_us_back(partition):
-                    fetches[key] = request
+        forgotten: list[Key] = []
+        for key in self._unsettled:
+            partition = self._partitions.get(key)
+            request = None if partition is None else self._request_of(partition, now_ms)
+            if partition is not None:
+                match request:
+                    case Fetch() if not self._quotas.holds_us_back(partition):
+                        fetches[key] = request
+                        continue
+                    case AskEpochEnd():
+                        epochs.append((partition, request))
+                    case AskOffset():
+                        offsets.append((partition, request))
+            if key in self._asked:
+                forgotten.append(key)
         if epochs:
             self._ask_epoch_ends(epochs)
         elif offsets:
             self._ask_offsets(offsets)
-        elif fetches:
-            self._fetch(fetches)
+        elif fetches or len(self._asked) > len(forgotten):
+            self._fetch(fetches, forgotten, now_ms)
         else:
             self._soon(min(self._next_try_in_ms(now_ms), self._settings.replica_fetch_backoff_ms))
 
+    def _is_time_for_all(self, now_ms: int) -> bool:
+        if self._session_epoch == FIRST_EPOCH or self._quotas.follower.lists:  # a rate is a matter of all
+            return True
+        return not 0 <= now_ms - self._asked_all_ms < ASK_ALL_MS
+
     def _next_try_in_ms(self, now_ms: int) -> int:
         """Of those that have to wait until they may ask again."""
-        waits = (
-            partition.follower.try_again_ms - now_ms
-            for partition in self._partitions.values()
-            if partition.follower is not None
-        )
-        return min((wait for wait in waits if wait > 0), default=INT_MAX)
+        least = INT_MAX
+        for key in self._unsettled:
+            partition = self._partitions.get(key)
+            if partition is not None and partition.follower is not None:
+                wait_ms = partition.follower.try_again_ms - now_ms
+                least = wait_ms if 0 < wait_ms < least else least
+        return least
 
     def _request_of(self, partition: Partition, now_ms: int) -> FollowerRequest | None:
         follower = partition.follower
@@ -214,29 +238,36 @@ class ReplicaFetcher:
 
     # Fetching.
 
-    def _fetch(self, fetches: dict[Key, Fetch]) -> None:
+    def _fetch(self, fetches: dict[Key, Fetch], forgotten: list[Key], now_ms: int) -> None:
         settings = self._settings
         request = FetchRequest(
             replica_state=ReplicaState(self._broker_id, self._broker_epoch()),
-            max_wait_ms=min(settings.replica_fetch_wait_max_ms, self._next_try_in_ms(self._host.now_ms())),
+            max_wait_ms=min(settings.replica_fetch_wait_max_ms, self._next_try_in_ms(now_ms)),
             min_bytes=settings.replica_fetch_min_bytes,
             max_bytes=settings.replica_fetch_response_max_bytes,
             session_id=self._session_id,
             session_epoch=self._session_epoch,
             topics=self._named(fetches),
-            forgotten_topics_data=[
-                ForgottenTopic(topic_id=key[0], partitions=[key[1]]) for key in self._asked if key not in fetches
-            ],
+            forgotten_topics_data=[ForgottenTopic(topic_id=key[0], partitions=[key[1]]) for key in forgotten],
         )
-        self._asked = fetches
-        self._send(request, FetchResponse, FETCH_VERSION).then(lambda answer: self._heard(answer, self._fetched))
+        for key in forgotten:
+            del self._asked[key]
+        self._asked |= fetches
+        for key in fetches:
+            del self._unsettled[key]
+        self._send(request, FetchResponse, FETCH_VERSION).then(self._fetch_answered)
+
+    def _fetch_answered(self, answer: Answer[FetchResponse]) -> None:
+        self._heard(answer, self._fetched)
 
     def _named(self, fetches: dict[Key, Fetch]) -> list[FetchTopic]:
         """Those about which the session does not know yet, or all where there is none."""
         topics: dict[bytes, FetchTopic] = {}
         for (topic_id, index), fetch in fetches.items():
             if self._session_epoch == FIRST_EPOCH or self._asked.get((topic_id, index)) != fetch:
-                topic = topics.setdefault(topic_id, FetchTopic(topic_id=topic_id))
+                topic = topics.get(topic_id)
+                if topic is None:
+                    topic = topics[topic_id] = FetchTopic("", topic_id, [])
                 topic.partitions.append(
                     FetchPartition(
                         index,
@@ -266,9 +297,10 @@ class ReplicaFetcher:
         follower = None if partition is None else partition.follower
         if partition is None or request is None or follower is None:
             return
+        self._unsettled[key] = None
         diverging = data.diverging_epoch
         answer = FetchAnswer(
-            ErrorCode(data.error_code),
+            ErrorCode(data.error_code) if data.error_code else ErrorCode.NONE,
             data.high_watermark,
             data.log_start_offset,
             EpochEnd(diverging.epoch, diverging.end_offset) if diverging.epoch >= 0 else None,
@@ -317,4 +349,4 @@ class ReplicaFetcher:
 
     def _forget_session(self) -> None:
         self._session_id, self._session_epoch = NO_SESSION, FIRST_EPOCH
-        self._asked = {}
+        self._asked = {}  # and in the first epoch all are asked

@@ -16,12 +16,12 @@ from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 
 from strandline.broker.channel import Channel
+from strandline.broker.cold_read import ColdRead
 from strandline.broker.connection import Connection, RequestHandler
 from strandline.broker.creation_rate import CreationRate
 from strandline.broker.listening import host_of, listening_sockets, local_address_of
 from strandline.broker.network_counters import NetworkCounters, Traffic
 from strandline.broker.network_settings import NetworkSettings
-from strandline.broker.outbox import ColdRead
 
 logger = logging.getLogger(__name__)
 
@@ -50,7 +50,8 @@ class Server:
         self._connections_by_ip: Counter[str] = Counter()
         self._creation_rate = CreationRate(settings.max_connection_creation_rate, self.loop.time)
         self._channels: set[Channel] = set()
-        self._answered: list[Channel] = []
+        self.answered: list[Channel] = []  # whose answers wait to be sent
+        self.is_receiving = False  # a channel is, and sends them afterwards
         self._buffered_bytes = 0
         self._listeners: list[socket.socket] = []
         self._threads = ThreadPoolExecutor(settings.num_io_threads, thread_name_prefix="cold-read")
@@ -89,7 +90,7 @@ class Server:
 
     async def stop(self) -> None:
         """Accept and receive nothing more, finish the answers that are being sent, close."""
-        self._proceed_answered()  # given by handlers that stopped just before
+        self.proceed_answered()  # given by handlers that stopped just before
         self.is_stopping = True
         if self._stalled_check is not None:
             self._stalled_check.cancel()
@@ -175,13 +176,14 @@ class Server:
             self._all_closed.set()
 
     def answer_came(self, channel: Channel) -> None:
-        """Not at once: who gives an answer may be in the midst of another connection's requests."""
-        if not self._answered:
-            self.loop.call_soon(self._proceed_answered)
-        self._answered.append(channel)
+        """Not at once: who gives an answer may be in the midst of another connection's requests. Once that has been
+        received, the channel says so (`proceed_answered`); else it is in another turn of the loop."""
+        if not (self.answered or self.is_receiving):
+            self.loop.call_soon(self.proceed_answered)
+        self.answered.append(channel)
 
-    def _proceed_answered(self) -> None:
-        answered, self._answered = self._answered, []
+    def proceed_answered(self) -> None:
+        answered, self.answered = self.answered, []
         for channel in answered:
             channel.proceed()
 
@@ -238,6 +240,7 @@ class Server:
             peer_host=host,
             local_address=local_address,
         )
+        channel.connection.proceed_at_once = channel.proceed
         self._channels.add(channel)
         self._connections_by_ip[host] += 1
         self.counters.accepted += 1

@@ -96,6 +96,20 @@ class TopicAdministration:
         """Whether nobody waits here for a topic to come, to grow or to go."""
         return self._turns.is_idle and self._waiting.is_idle
 
+    def check_here(self) -> None:
+        """Who is not the controller knows too little to say more than that, of any topic."""
+        if not self._loop.holds_office:
+            raise Refused(ErrorCode.NOT_CONTROLLER, "another broker is the controller")
+
+    def name_of(self, topic_id: bytes) -> str:
+        try:
+            name = self._loop.name_of(UUID(bytes=topic_id))
+        except NotController as elsewhere:
+            raise Refused(ErrorCode.NOT_CONTROLLER, str(elsewhere)) from None
+        if name is None:
+            raise Refused(ErrorCode.UNKNOWN_TOPIC_ID, "There is no topic with this id.")
+        return name
+
     # Creating.
 
     async def create_topics(self, wanted: Sequence[NewTopic]) -> dict[str, UUID | Exception]:
@@ -280,17 +294,17 @@ class TopicAdministration:
         )
         await self._waiting.until_there(topic, partition_count, TOPIC_TIMEOUT_MS)
 
-    async def delete_topics(self, topics: Iterable[str]) -> dict[str, Exception | None]:
-        names = list(topics)
-        await self._turns.wait_and_take(names)
+    async def delete_topics(self, topics: Mapping[str, UUID | None]) -> dict[str, Exception | None]:
+        """By their names. Where there is an id it must be that of the topic by then: others may have come meanwhile."""
+        await self._turns.wait_and_take(topics)
         try:
-            outcomes = await all_of(self._delete(topic) for topic in names)
-            return dict(zip(names, outcomes, strict=True))
+            outcomes = await all_of(self._delete(topic, topic_id) for topic, topic_id in topics.items())
+            return dict(zip(topics, outcomes, strict=True))
         finally:
-            self._turns.give_back(names)
+            self._turns.give_back(topics)
 
-    async def _delete(self, topic: str) -> None:
-        _check(await self._ask(lambda number: DeleteTopicRequest(request=number, topic=topic)))
+    async def _delete(self, topic: str, topic_id: UUID | None) -> None:
+        _check(await self._ask(lambda number: DeleteTopicRequest(request=number, topic=topic, topic_id=topic_id)))
         await self._waiting.until_gone(topic, TOPIC_TIMEOUT_MS)
         await self._waiting.until(lambda: not self._loop.knows(topic), TOPIC_TIMEOUT_MS)  # its name is free again
 

@@ -1,9 +1,9 @@
 """The transaction coordinator of a broker: which of its partitions of `__transaction_state` looks after a transactional
 id (SPEC P3).
 
-An id belongs to the partition that it hashes to, and so to the broker that leads that partition. Whoever changes
-leadership calls `became_leader` and `resigned`; in between, the partition's ids are here (`LedTransactions`).
-Everything else is passed on to them: requests, deleted partitions, settings.
+An id belongs to the partition that it hashes to, and so to the broker that leads that partition (`led`). While it does,
+the partition's ids are here (`LedTransactions`). Everything is passed on to them: requests, deleted partitions,
+settings.
 """
 
 from __future__ import annotations
@@ -13,14 +13,15 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TypeVar
 
+from strandline.broker.asking import Asking, Stage
 from strandline.broker.broker_settings import BrokerSettings
 from strandline.broker.cluster_image import TRANSACTION_STATE, ClusterImage
 from strandline.broker.configuration import Configuration
-from strandline.broker.coordinator_loading import Loading, LoadingQueue
+from strandline.broker.coordinator_loading import LoadingQueue, Replay
 from strandline.broker.gathering import Gathering
 from strandline.broker.group_coordinator import UNTROUBLED, partition_of_name
 from strandline.broker.host import Host
-from strandline.broker.led_groups import Asking, Stage
+from strandline.broker.led_partitions import LedPartitions
 from strandline.broker.led_transactions import LedTransactions, SendMarkers
 from strandline.broker.partition import Partition
 from strandline.broker.producer_ids import ProducerIdBlocks
@@ -54,53 +55,20 @@ class TransactionCoordinator:
         self._send_markers = send_markers
         self.settings = configuration.of_broker(TransactionSettings)
         topic = configuration.of_broker(TransactionStateTopicSettings)
-        self._loading_queue = LoadingQueue(host, topic.transaction_state_log_load_buffer_size)
+        queue = LoadingQueue(host, topic.transaction_state_log_load_buffer_size)
+        self.led = LedPartitions(TRANSACTION_STATE, "transactions", queue, self._begin, self._loaded)
         self._reply_timeout_ms = configuration.of_broker(BrokerSettings).offsets_commit_timeout_ms
-        self._led: dict[int, LedTransactions] = {}
-        self._loadings: dict[int, Loading] = {}
         configuration.when_changed(self._settings_changed)
 
-    # Leadership.
-
-    def became_leader(self, partition: Partition) -> None:
-        """Of any partition; those of other topics mean nothing here. Again after a new election."""
-        if partition.name.topic != TRANSACTION_STATE:
-            return
-        self.resigned(partition)
-        index = partition.name.partition
-        led = self._led[index] = LedTransactions(
+    def _begin(self, partition: Partition) -> tuple[LedTransactions, Replay]:
+        led = LedTransactions(
             partition, self.settings, self._producer_ids.ids, self._host, self._reply_timeout_ms, self._send_markers
         )
         self._producer_ids.replenish()
-        if partition.log.log_start_offset == partition.log.log_end_offset:
-            self._loaded(led, True)
-            return
-        done = partial(self._loaded, led)
-        self._loadings[index] = Loading(partition, "transactions", partial(replay, led.shard), done)
-        self._loading_queue.load(self._loadings[index])
+        return led, partial(replay, led.shard)
 
-    def resigned(self, partition: Partition) -> None:
-        """The partition is another broker's now, or nobody's."""
-        if partition.name.topic != TRANSACTION_STATE:
-            return
-        loading = self._loadings.pop(partition.name.partition, None)
-        if loading is not None:
-            loading.cancel()
-        led = self._led.pop(partition.name.partition, None)
-        if led is not None:
-            led.resign()
-
-    def _loaded(self, led: LedTransactions, is_whole: bool) -> None:
-        self._loadings.pop(led.partition.name.partition, None)
-        if is_whole:
-            led.loaded(self.settings)
-        else:
-            led.could_not_load()
-
-    def close(self) -> None:
-        """Nothing is appended any more; whoever waits is told to look elsewhere."""
-        for led in list(self._led.values()):
-            self.resigned(led.partition)
+    def _loaded(self, led: LedTransactions) -> None:
+        led.loaded(self.settings)
 
     # Requests.
 
@@ -121,7 +89,7 @@ class TransactionCoordinator:
 
     def ask(self, transactional_id: str, command: Asking[R], answer: Callable[[R], object]) -> None:
         """`answer` is called once, now or later: when what was decided is committed, or with an error."""
-        led = self._led.get(self.partition_of(transactional_id))
+        led = self.led.get(self.partition_of(transactional_id))
         if not transactional_id:  # whoever is asked
             answer(command.refused(Refused(ErrorCode.INVALID_REQUEST, "a transactional id cannot be empty")))
         elif led is None:
@@ -142,7 +110,7 @@ class TransactionCoordinator:
 
     def list_transactions(self, command: ListTransactions, answer: Callable[[ListTransactionsReply], object]) -> None:
         """Of all partitions that are led here; an error if they are not all there yet."""
-        led = [each for each in self._led.values() if each.stage is not Stage.OVER]
+        led = [each for each in self.led.all() if each.stage is not Stage.OVER]
         gathering: Gathering[ListTransactionsReply] = Gathering(
             len(led), lambda replies: answer(_joined(command, replies))
         )
@@ -152,7 +120,7 @@ class TransactionCoordinator:
     # News.
 
     def partitions_deleted(self, partitions: Sequence[TopicPartition]) -> None:
-        for led in list(self._led.values()):
+        for led in self.led.all():
             led.partitions_deleted(PartitionsDeleted(partitions=tuple(partitions)))
 
     def _settings_changed(self) -> None:
@@ -163,7 +131,7 @@ class TransactionCoordinator:
             return
         if settings != self.settings:
             self.settings = settings
-            for led in self._led.values():
+            for led in self.led.all():
                 led.settings_changed(settings)
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeVar
 
+from strandline.broker.asking import Asking
 from strandline.broker.dispatch import Body, Instead, Request
 from strandline.broker.group_requests import Response
-from strandline.broker.led_groups import Asking
 from strandline.broker.transaction_coordinator import TransactionCoordinator
 from strandline.transactions.replies import Reply
 

@@ -61,13 +61,13 @@ class TransactionServices:
     # Leadership, for the coordinator of groups too.
 
     def became_leader(self, partition: Partition) -> None:
-        self._groups.became_leader(partition)
-        self.coordinator.became_leader(partition)
+        self._groups.led.became_leader(partition)
+        self.coordinator.led.became_leader(partition)
 
     def resigned(self, partition: Partition) -> None:
         self.gate.resigned(partition)
-        self._groups.resigned(partition)
-        self.coordinator.resigned(partition)
+        self._groups.led.resigned(partition)
+        self.coordinator.led.resigned(partition)
 
     def close(self) -> None:
-        self.coordinator.close()
+        self.coordinator.led.close()

@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from strandline.cli.client_options import ClientCommand
-from strandline.cli.group_lag_rows import lag_rows
+from strandline.cli.group_lag_rows import lag_rows, total_lag
 from strandline.cli.reports import Column, Report, report_format_option
 from strandline.cli.running import run
 from strandline.client.cluster import Cluster
@@ -63,7 +63,7 @@ def _facts(group: GroupView, rows: list[dict[str, Any]]) -> dict[str, Any]:
         "assignor": group.assignor or None,
         "coordinator": group.coordinator_id,
         "members": len(group.members),
-        "lag": sum(row["lag"] or 0 for row in rows),
+        "lag": total_lag(row["lag"] for row in rows),
         "member_list": [
             {
                 "member": member.member_id,

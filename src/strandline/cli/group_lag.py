@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from strandline.cli.client_options import ClientCommand
-from strandline.cli.group_lag_rows import lag_rows
+from strandline.cli.group_lag_rows import lag_rows, total_lag
 from strandline.cli.reports import Column, Report, report_format_option
 from strandline.cli.running import run
 from strandline.client.cluster import Cluster
@@ -43,16 +43,16 @@ def lag(groups: tuple[str, ...], output_format: str, settings: ClientSettings) -
 
 async def _rows(cluster: Cluster, group_id: str) -> list[dict[str, Any]]:
     view = await describe_group(cluster, group_id)
-    lags: defaultdict[str, list[int]] = defaultdict(list)
+    lags: defaultdict[str, list[int | None]] = defaultdict(list)
     for row in await lag_rows(cluster, view):
-        lags[row["topic"]].append(row["lag"] or 0)
+        lags[row["topic"]].append(row["lag"])
     return [
         {
             "group": group_id,
             "topic": topic,
             "partitions": len(each),
-            "lag": sum(each),
-            "largest": max(each),
+            "lag": total_lag(each),
+            "largest": max((lag for lag in each if lag is not None), default=None),
             "state": view.state,
         }
         for topic, each in sorted(lags.items())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from strandline.client.cluster import Cluster
@@ -49,6 +50,12 @@ async def offsets_now(cluster: Cluster, partitions: list[TopicPartition], at: in
     for partition, outcome in outcomes.items():
         found[partition] = None if isinstance(outcome, ClientError) else outcome.offset
     return found
+
+
+def total_lag(lags: Iterable[int | None]) -> int | None:
+    """Of the partitions in which it is known; None where it is known in none, as where nothing was ever committed."""
+    known = [lag for lag in lags if lag is not None]
+    return sum(known) if known else None
 
 
 def lag_of(committed: int | None, start: int | None, end: int | None) -> int | None:

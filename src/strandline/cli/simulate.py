@@ -2,27 +2,47 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections import Counter
+from typing import NamedTuple
 
 import click
 
 from strandline.cli.output import EXIT_FAULT
+from strandline.simulation.loads import LOADS, loads_of
+from strandline.simulation.many_runs import cores, run_all
 from strandline.simulation.nemesis import FAULTS
 from strandline.simulation.options import Options
-from strandline.simulation.runs import Outcome, plainest, run
+from strandline.simulation.runs import Outcome, plainest
 
 MS_PER_HOUR = 3_600_000
 TRANSCRIPT_LINES = 60
 
 
+class Spent(NamedTuple):
+    clock_s: float
+    core_s: float
+
+
+def _spent() -> Spent:
+    """By this process, and by those that it started and that have ended."""
+    return Spent(time.monotonic(), sum(os.times()[:4]))
+
+
 def _fault_names(_: click.Context, __: click.Parameter, value: str | None) -> tuple[str, ...] | None:
-    if value is None:
-        return None
+    return None if value is None else _names_among(FAULTS, value)
+
+
+def _load_names(_: click.Context, __: click.Parameter, value: str | None) -> tuple[str, ...] | None:
+    return None if value is None else _names_among(LOADS, value)
+
+
+def _names_among(known: tuple[str, ...], value: str) -> tuple[str, ...]:
     names = tuple(name for name in value.split(",") if name)
-    unknown = [name for name in names if name not in FAULTS]
+    unknown = [name for name in names if name not in known]
     if unknown:
-        raise click.BadParameter(f"{', '.join(unknown)}: there are {', '.join(FAULTS)}")
+        raise click.BadParameter(f"{', '.join(unknown)}: there are {', '.join(known)}")
     return names
 
 
@@ -33,6 +53,10 @@ def _fault_names(_: click.Context, __: click.Parameter, value: str | None) -> tu
 @click.option("--seconds", type=click.IntRange(1), default=120, show_default=True, help="Of faults, simulated.")
 @click.option("--steps", "steps_max", type=click.IntRange(1), help="Stop after so many steps.")
 @click.option("--faults", callback=_fault_names, metavar="NAME,…", help=f"Only these of: {', '.join(FAULTS)}.")
+@click.option(
+    "--load", callback=_load_names, metavar="NAME,…", help=f"These of: {', '.join(LOADS)}; else the seed draws some."
+)
+@click.option("--jobs", type=click.IntRange(1), help="So many runs at once.  [default: the cores]")
 @click.option("--replay", is_flag=True, help="Print everything that happens.")
 def simulate(
     seed: int,
@@ -41,6 +65,8 @@ def simulate(
     seconds: int,
     steps_max: int | None,
     faults: tuple[str, ...] | None,
+    load: tuple[str, ...] | None,
+    jobs: int | None,
     replay: bool,
 ) -> None:
     """Run a whole cluster in one thread, with faults; check every step.
@@ -49,11 +75,20 @@ def simulate(
     run on any machine. A run that fails is run again with fewer kinds of faults, and what happened is printed. Exit
     code 1 says that an invariant did not hold.
     """
-    began_s = time.process_time()
+    began = _spent()
     total: list[Outcome] = []
-    for each in range(seed, seed + seeds):
-        options = Options(seed=each, brokers=brokers, seconds=seconds, faults=faults, steps_max=steps_max)
-        outcome = run(options, whole_transcript=replay)
+    wanted = [
+        Options(
+            seed=each,
+            brokers=brokers,
+            seconds=seconds,
+            faults=faults,
+            load=load or loads_of(each),
+            steps_max=steps_max,
+        )
+        for each in range(seed, seed + seeds)
+    ]
+    for outcome in run_all(wanted, jobs or cores(), whole_transcript=replay):
         total.append(outcome)
         if replay:
             click.echo("\n".join(outcome.transcript))
@@ -61,7 +96,7 @@ def simulate(
             _tell_failure(outcome)
         elif seeds <= 10 or replay:
             click.echo(_line(outcome))
-    _tell_total(total, time.process_time() - began_s)
+    _tell_total(total, began)
     if any(outcome.violation is not None for outcome in total):
         click.get_current_context().exit(EXIT_FAULT)
 
@@ -81,12 +116,14 @@ def _tell_failure(outcome: Outcome) -> None:
     click.echo("\n".join(shown.transcript[-TRANSCRIPT_LINES:]))
 
 
-def _tell_total(total: list[Outcome], cpu_s: float) -> None:
+def _tell_total(total: list[Outcome], began: Spent) -> None:
+    now = _spent()
     hours = sum(outcome.simulated_ms for outcome in total) / MS_PER_HOUR
     faults: Counter[str] = sum((outcome.faults for outcome in total), Counter())
     violations = sum(outcome.violation is not None for outcome in total)
+    by_clock, by_core = (hours * 60 / max(after - before, 0.01) for before, after in zip(began, now, strict=True))
     click.echo(
-        f"{len(total)} seeds, {hours:.2f} hours simulated ({hours / max(cpu_s, 0.01) * 60:.1f} in a minute of this"
-        f" machine), {sum(outcome.acknowledged for outcome in total)} acknowledged, {faults.total()} faults,"
+        f"{len(total)} seeds, {hours:.2f} hours simulated ({by_clock:.1f} in a minute of the clock, {by_core:.1f} of a"
+        f" core), {sum(outcome.acknowledged for outcome in total)} acknowledged, {faults.total()} faults,"
         f" {violations} violations"
     )

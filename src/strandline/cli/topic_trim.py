@@ -62,7 +62,7 @@ def trim(
         limits = offsets
         if before is not None:
             chosen = await choose_partitions(cluster, topics, partitions)
-            limits, _ = await resolve(cluster, chosen, before, lambda _: None)
+            limits, _ = await resolve(cluster, chosen, before, _note)
         assert limits is not None
         known = await offsets_of(cluster, limits)
         starts = await delete_records(cluster, limits) if execute else limits
@@ -71,6 +71,10 @@ def trim(
     Report(output_format).rows(COLUMNS, run(settings, work))
     if not execute:
         say_dry_run("deleted")
+
+
+def _note(text: str) -> None:
+    click.echo(f"strandline: {text}", err=True)
 
 
 def _row(partition: TopicPartition, offsets: dict[str, Any], limit: int) -> dict[str, Any]:

@@ -1,9 +1,9 @@
 """One connection to one broker: requests go out one after another, answers come back in the same order.
 
-Several requests may be under way (`max.in.flight.requests.per.connection`); each is answered through a future, and no
-task is spent on it. A broker answers in order, so an answer that does not come holds up all that follow it: when one
-is overdue (`request.timeout.ms`) the connection is given up with everything on it, as Kafka's client does. What a
-frame may hold is bounded, and memory grows with the bytes that arrive.
+Several requests may be under way (`max.in.flight.requests.per.connection`); each is answered through a future, or by a
+call at once, and no task is spent on it. A broker answers in order, so an answer that does not come holds up all that
+follow it: when one is overdue (`request.timeout.ms`) the connection is given up with everything on it, as Kafka's
+client does. What a frame may hold is bounded, and memory grows with the bytes that arrive.
 """
 
 from __future__ import annotations
@@ -13,9 +13,10 @@ import socket
 from collections import deque
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeVar, cast
+from typing import Any, NamedTuple, Self, TypeVar, cast
 
 from strandline.client.failures import BrokerRefused, BrokerUnreachable, ClientError
+from strandline.client.frame_buffer import FrameBuffer
 from strandline.client.negotiation import (
     NEWEST,
     OURS,
@@ -26,24 +27,20 @@ from strandline.client.negotiation import (
 from strandline.client.settings import Address, ClientSettings
 from strandline.model.error_codes import ErrorCode
 from strandline.model.failures import ProtocolError
-from strandline.wire.codec import decode, encode
-from strandline.wire.framing import FrameCutter
+from strandline.wire.asking import Decoder, decoder_of, parts_of
+from strandline.wire.codec import encode
 from strandline.wire.header import decode_correlation_id, frame_request, response_body
 from strandline.wire.layout import Message
 from strandline.wire.messages.api_versions import ApiVersionsResponse
 from strandline.wire.primitives import Buffer
 from strandline.wire.versions import SPOKEN, ApiKey
 
-if TYPE_CHECKING:
-    from strandline.wire.messages.produce import ProduceRequest
-
 R = TypeVar("R", bound=Message)
-Decoder = Callable[[int, memoryview], Any]
 
-RECEIVE_BYTES = 64 * 1024
 CORRELATION_IDS = 2**31
 TLS_ALERT = b"\x15\x03"
 CLOSE_TIMEOUT_S = 5.0
+NEVER = float("inf")
 
 
 class Pending(NamedTuple):
@@ -53,8 +50,10 @@ class Pending(NamedTuple):
     api_key: int
     version: int
     decode: Decoder
-    answer: asyncio.Future[Any]
-    deadline: asyncio.TimerHandle
+    tell: Callable[[Any], object]  # the answer, or a `ClientError`
+    is_kept: bool  # whether who is told keeps what it is given
+    deadline_s: float  # by the clock of the event loop
+    timeout_ms: int
 
 
 class Connection(asyncio.BufferedProtocol):
@@ -64,15 +63,15 @@ class Connection(asyncio.BufferedProtocol):
         self.versions: BrokerVersions
         self.failure: ClientError | None = None  # why it is of no use any more
         self._client_id = settings.client_id.encode()
-        self._cutter = FrameCutter(settings.receive_message_max_bytes)
-        self._buffer = bytearray(RECEIVE_BYTES)
-        self._has_room = False  # the cutter gave out where to receive
+        self._frames = FrameBuffer(settings.receive_message_max_bytes)
         self._pending: deque[Pending] = deque()
         self._waiting: deque[asyncio.Future[None]] = deque()  # for a place among the pending
         self._next_correlation_id = 0
         self._transport: asyncio.Transport | None = None
         self._loop = asyncio.get_running_loop()
         self._gone = self._loop.create_future()  # once the socket is closed
+        self._timer: asyncio.TimerHandle | None = None
+        self._watched_until_s = NEVER  # when the timer rings
 
     @classmethod
     async def open(cls, address: Address, settings: ClientSettings) -> Self:
@@ -133,7 +132,26 @@ class Connection(asyncio.BufferedProtocol):
                 version = self.versions.pick(request.api_key, version_max)
         except ClientError as error:
             return _failed(self._loop, error)
-        return self._send(request.api_key, version, parts_of(request, version), partial(decode, response), timeout_ms)
+        return self._send(request.api_key, version, parts_of(request, version), decoder_of(response), timeout_ms)
+
+    def send_then(
+        self,
+        request: Message,
+        response: type[R],
+        tell: Callable[[R | ClientError], object],
+        *,
+        version: int,
+        timeout_ms: int,
+    ) -> None:
+        """Sends at once, and tells as soon as the answer is there: no future, no other turn of the event loop.
+
+        What is told is good until `tell` returns: records are views of a buffer that is used again.
+        """
+        if self.failure is not None:
+            self._loop.call_soon(tell, self.failure)
+            return
+        api_key = request.api_key
+        self._begin(api_key, version, parts_of(request, version), decoder_of(response), tell, False, timeout_ms)
 
     def send_unanswered(self, request: Message, *, version_max: int | None = None) -> None:
         """For Produce with acks=0, which no broker answers."""
@@ -208,10 +226,40 @@ class Connection(asyncio.BufferedProtocol):
         if timeout_ms is None:
             timeout_ms = self.settings.request_timeout_ms
         answer = self._loop.create_future()
-        deadline = self._loop.call_later(timeout_ms / 1000, self._give_up, api_key, timeout_ms)
-        correlation_id = self._write(api_key, version, body)
-        self._pending.append(Pending(correlation_id, api_key, version, decode, answer, deadline))
+        self._begin(api_key, version, body, decode, partial(_resolve, answer), True, timeout_ms)
         return answer
+
+    def _begin(
+        self,
+        api_key: int,
+        version: int,
+        body: list[Buffer],
+        decode: Decoder,
+        tell: Callable[[Any], object],
+        is_kept: bool,
+        timeout_ms: int,
+    ) -> None:
+        deadline_s = self._loop.time() + timeout_ms / 1000
+        if deadline_s < self._watched_until_s:
+            self._watch(deadline_s)
+        correlation_id = self._write(api_key, version, body)
+        self._pending.append(Pending(correlation_id, api_key, version, decode, tell, is_kept, deadline_s, timeout_ms))
+
+    def _watch(self, deadline_s: float) -> None:
+        """Look at that moment whether something is overdue. One timer for all: nearly always nothing is."""
+        if self._timer is not None:
+            self._timer.cancel()
+        self._watched_until_s = deadline_s
+        self._timer = self._loop.call_at(deadline_s, self._check_overdue)
+
+    def _check_overdue(self) -> None:
+        self._timer, self._watched_until_s = None, NEVER
+        now_s = self._loop.time()
+        overdue = next((each for each in self._pending if each.deadline_s <= now_s), None)
+        if overdue is not None:
+            self._give_up(overdue.api_key, overdue.timeout_ms)
+        elif self._pending:
+            self._watch(min(each.deadline_s for each in self._pending))
 
     def _write(self, api_key: int, version: int, body: list[Buffer]) -> int:
         correlation_id = self._next_correlation_id
@@ -227,22 +275,14 @@ class Connection(asyncio.BufferedProtocol):
         self._transport = cast("asyncio.Transport", transport)
 
     def get_buffer(self, sizehint: int) -> memoryview:  # noqa: ARG002
-        room = self._cutter.room()
-        self._has_room = room is not None
-        return memoryview(self._buffer) if room is None else room
+        return self._frames.room()
 
     def buffer_updated(self, nbytes: int) -> None:
         try:
-            if self._has_room:
-                frame = self._cutter.filled(nbytes)
-                if frame is not None:
-                    self._take_answer(frame)
-            else:
-                for frame in self._cutter.cut(memoryview(self._buffer)[:nbytes]):
-                    # Records stay views of their frame, and this buffer is received into again.
-                    self._take_answer(memoryview(bytes(frame)))
+            for frame in self._frames.filled(nbytes):
+                self._take_answer(frame)
         except ProtocolError as error:
-            self._fail(ClientError(describe_stranger(self.address, bytes(self._buffer[:4]), error)))
+            self._fail(ClientError(describe_stranger(self.address, self._frames.first_bytes, error)))
 
     def connection_lost(self, exc: Exception | None) -> None:
         reason = f": {exc}" if exc is not None else ""
@@ -255,12 +295,13 @@ class Connection(asyncio.BufferedProtocol):
         if not self._pending or self._pending[0].correlation_id != correlation_id:
             raise ProtocolError(f"an answer has correlation id {correlation_id}, which is not that of the next request")
         pending = self._pending[0]  # until it is decoded: whatever goes wrong there, its caller hears of it
+        if pending.is_kept:  # records stay views of their frame
+            frame = self._frames.kept(frame)
         answer = pending.decode(pending.version, response_body(pending.api_key, pending.version, frame))
         self._pending.popleft()
-        pending.deadline.cancel()
-        self._admit_waiting()
-        if not pending.answer.done():  # else its caller was cancelled
-            pending.answer.set_result(answer)
+        if self._waiting:
+            self._admit_waiting()
+        pending.tell(answer)
 
     def _admit_waiting(self) -> None:
         while self._waiting:
@@ -280,24 +321,16 @@ class Connection(asyncio.BufferedProtocol):
         self.failure = failure
         if self._transport is not None:
             self._transport.close()
-        for pending in self._pending:
-            pending.deadline.cancel()
-            if not pending.answer.done():
-                pending.answer.set_exception(failure)
-                pending.answer.exception()  # its caller may have gone
-        self._pending.clear()
+        if self._timer is not None:
+            self._timer.cancel()
+        pending, self._pending = self._pending, deque()
+        for each in pending:
+            if each.is_kept:
+                each.tell(failure)
+            else:  # not inside the call that gives the connection up
+                self._loop.call_soon(each.tell, failure)
         while self._waiting:
             self._admit_waiting()
-
-
-def parts_of(request: Message, version: int) -> list[Buffer]:
-    """The bytes of a request; the records of a Produce are not copied."""
-    if request.api_key == ApiKey.PRODUCE:
-        # Imported where it is used, because most commands do not produce, and shall start quickly.
-        from strandline.wire.produce_request import encode_produce_request
-
-        return encode_produce_request(version, cast("ProduceRequest", request))
-    return [encode(request, version)]
 
 
 def describe_no_connection(address: Address, error: OSError) -> str:
@@ -326,6 +359,16 @@ def describe_stranger(address: Address, first_bytes: bytes, error: ProtocolError
     if first_bytes.startswith(TLS_ALERT):
         return f"{address} speaks TLS: set security.protocol to SSL or SASL_SSL, or use a plain-text listener"
     return f"what {address} answers is not Kafka's protocol: {error}"
+
+
+def _resolve(answer: asyncio.Future[Any], outcome: Any) -> None:
+    if answer.done():  # its caller was cancelled
+        return
+    if isinstance(outcome, ClientError):
+        answer.set_exception(outcome)
+        answer.exception()  # its caller may have gone
+    else:
+        answer.set_result(outcome)
 
 
 def _failed(loop: asyncio.AbstractEventLoop, failure: ClientError) -> asyncio.Future[Any]:

@@ -26,6 +26,8 @@ from strandline.client.group_offsets import Committed, commit_offsets, committed
 from strandline.client.offsets import EARLIEST, LATEST, offsets_at
 from strandline.model.partitions import TopicPartition
 
+CLOSE_WHEN_INTERRUPTED_S = 5
+
 
 class GroupConsumer:
     def __init__(self, cluster: Cluster, group_id: str, topics: Collection[str]) -> None:
@@ -46,7 +48,20 @@ class GroupConsumer:
     async def __aexit__(self, kind: type[BaseException] | None, *_: object) -> None:
         if kind is not None:
             self._given = {}  # it may not have been processed
-        await self.close()
+        if kind is asyncio.CancelledError:
+            await self._close_soon()
+        else:
+            await self.close()
+
+    async def _close_soon(self) -> None:
+        """Somebody waits for the end of this; a broker that does not answer shall not keep them."""
+        try:
+            await asyncio.wait_for(self.close(), CLOSE_WHEN_INTERRUPTED_S)
+        except TimeoutError:
+            raise ClientError(
+                f"what was read last could not be committed within {CLOSE_WHEN_INTERRUPTED_S} seconds: "
+                f"group {self.group_id} will be given it again"
+            ) from None
 
     @property
     def positions(self) -> dict[TopicPartition, int]:

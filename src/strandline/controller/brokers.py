@@ -71,6 +71,7 @@ def lose_replica(draft: Draft, partition: Partition, broker_id: int) -> None:
     # What is under way may put it into the ISR; when that is known, so is whether it matters.
     if broker_id in partition.isr or partition.under_way is not None:
         partition.lost.add(broker_id)
+        partition.excused -= {broker_id}  # what is under way was decided before it went again
     partition.is_told = False
     draft.touch(partition)
 

@@ -33,6 +33,9 @@ def delete_topic(draft: Draft, request: DeleteTopicRequest) -> None:
     elif request.topic not in cluster.topics:
         why = f"there is no topic {request.topic[:80]!r}"
         draft.reply(TopicReply(request.request, request.topic, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, why))
+    elif request.topic_id not in (None, cluster.topics[request.topic].topic_id):
+        why = f"topic {request.topic[:80]!r} is another one, which has its name"
+        draft.reply(TopicReply(request.request, request.topic, ErrorCode.UNKNOWN_TOPIC_ID, why))
     elif cluster.topics[request.topic].shall_go:
         draft.reply(TopicReply(request.request, request.topic))
     else:

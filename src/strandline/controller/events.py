@@ -64,6 +64,7 @@ class PartitionsRead:
     """The answer to `ReadPartitions`; None for a partition without a state."""
 
     leaderships: Mapping[TopicPartition, Leadership | None]
+    restarted: Mapping[TopicPartition, frozenset[int]] = field(default_factory=dict)  # as in a snapshot
 
     def __str__(self) -> str:
         return "partitions read " + ", ".join(f"{name} {found}" for name, found in self.leaderships.items())

@@ -88,4 +88,4 @@ def uncertain(draft: Draft, change: Change, outcome: Outcome) -> None:
 
 def partitions_read(draft: Draft, event: PartitionsRead) -> None:
     for name, found in event.leaderships.items():
-        leadership_read(draft, name, found)
+        leadership_read(draft, name, found, event.restarted.get(name, frozenset()))

@@ -52,8 +52,11 @@ class AddPartitionsRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeleteTopicRequest:
+    """With an id, only the topic that has it."""
+
     request: int
     topic: str
+    topic_id: UUID | None = None
 
     def __str__(self) -> str:
         return f"#{self.request} delete topic {self.topic}"

@@ -90,11 +90,15 @@ def leadership_uncertain(draft: Draft, name: TopicPartition, change: LeadershipC
         draft.read(partition, change)
 
 
-def leadership_read(draft: Draft, name: TopicPartition, found: Leadership | None) -> None:
+def leadership_read(
+    draft: Draft, name: TopicPartition, found: Leadership | None, restarted: frozenset[int] = frozenset()
+) -> None:
     partition = draft.cluster.partition(name)
     if partition is None or not isinstance(partition.under_way, Reading):
         return
     change = partition.under_way.after
+    if partition.leadership is None:
+        partition.lost |= restarted  # while nobody here knew that they are replicas
     if change is not None and found == change.leadership:
         leadership_committed(draft, name, change)  # it was written, only the answer was lost (KAFKA-14144)
         return

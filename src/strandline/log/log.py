@@ -4,7 +4,7 @@ In three layers: `LogState` has the offsets and what they mean, `LogWriter` appe
 reads, flushes, and does what a follower does: takes a leader's batches and truncates.
 
 One thread owns a log. What may block is cut out so that it can run elsewhere: `begin_flush` returns work that syncs
-files and touches nothing else, a read returns a file slice that says whether it is in the page cache.
+files and touches nothing else, a read returns a slice of a file, and `page_cache` says whether it is in memory.
 """
 
 from __future__ import annotations
@@ -30,6 +30,8 @@ from strandline.records.batch import (
 )
 from strandline.records.control import read_marker
 from strandline.records.heads import verified_head_of
+from strandline.records.placing import Note
+from strandline.records.taking import Origin, take_batches
 
 
 class Log(LogWriter):
@@ -44,10 +46,13 @@ class Log(LogWriter):
         bad or out of order; what came before them is kept.
         """
         self.check_usable()
+        view = memoryview(data)
         try:
             try:
-                for batch in split_batches(data):
+                position = self._take_plain(view, 0, now_ms)
+                while (batch := next(split_batches(view[position:]), None)) is not None:
                     self._append_replicated_batch(batch, now_ms)
+                    position = self._take_plain(view, position + len(batch), now_ms)
             except CorruptData:
                 self._write_pending()
                 raise
@@ -57,6 +62,32 @@ class Log(LogWriter):
         except OSError as error:
             raise self.failed(error) from error
         return self.log_end_offset
+
+    def _take_plain(self, data: memoryview, position: int, now_ms: int) -> int:
+        """The short way, up to the first batch that has anything particular about it: where that is."""
+        active, pending = self.segments.active, self._pending
+        if self._saved_epoch < 0 or active.size_bytes == 0 or position == len(data):
+            return position  # it opens an epoch, or a segment
+        bytes_left, last_offset_max, max_timestamp_max = active.room(now_ms)
+        room = bytes_left - pending.size_bytes, last_offset_max, max_timestamp_max
+        notes, origins, end = take_batches(data, position, self.log_end_offset, self._saved_epoch, room)
+        if origins:
+            del notes[self._accept_origins(notes, origins) :]
+            end = position + sum([size for size, _, _ in notes])
+        if notes:
+            pending.buffers.append(data[position:end])
+            pending.notes += notes
+            pending.size_bytes += end - position
+            self.log_end_offset = self.producers.map_end_offset = notes[-1][1] + 1
+        return end
+
+    def _accept_origins(self, notes: list[Note], origins: list[Origin | None]) -> int:
+        """How many of them are what should come next from their producers."""
+        accept_next = self.producers.accept_next
+        for count, ((_, last_offset, max_timestamp), origin) in enumerate(zip(notes, origins, strict=True)):
+            if origin is not None and not accept_next(*origin, last_offset, max_timestamp):
+                return count
+        return len(notes)
 
     def _append_replicated_batch(self, batch: memoryview, now_ms: int) -> None:
         head = verified_head_of(batch)
@@ -248,7 +279,8 @@ class Log(LogWriter):
 
     def read(self, offset: int, max_bytes: int, *, max_offset: int | None = None) -> LogSlice:
         """A file slice from the batch that holds `offset`; `max_offset` (a high watermark, say) ends it (SPEC L6)."""
-        self.check_usable()
+        if self.failure is not None or self.is_closed:
+            self.check_usable()
         log_end_offset = self.log_end_offset
         if not self.log_start_offset <= offset <= log_end_offset:
             raise Refused(
@@ -257,7 +289,7 @@ class Log(LogWriter):
             )
         limit = log_end_offset if max_offset is None else max_offset
         try:
-            if offset >= min(limit, log_end_offset):
+            if offset >= limit or offset >= log_end_offset:
                 return LogSlice(self.segments.active.file, self.segments.active.size_bytes, 0)
             return lookup.read_slice(self.segments, offset, max_bytes, max_offset=limit, log_end_offset=log_end_offset)
         except OSError as error:
@@ -292,7 +324,9 @@ class Log(LogWriter):
     def aborted_transactions_in(self, offset: int, found: LogSlice, max_offset: int) -> list[AbortedTransaction]:
         """Those that a reader of committed records must leave out of a slice that was read from `offset` on: not all up
         to `max_offset`, of which there may be very many."""
-        bound = lookup.upper_bound_of(self.segments, offset, found, self.log_end_offset)
+        self.check_usable()
+        with self._read_fence:
+            bound = lookup.upper_bound_of(self.segments, offset, found, self.log_end_offset)
         return self.aborted_transactions(offset, min(bound, max_offset))
 
     def _require_aborted_index(self, segment: Segment) -> None:

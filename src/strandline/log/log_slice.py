@@ -22,10 +22,6 @@ class LogSlice(NamedTuple):
         """A copy, if that needs no disk."""
         return page_cache.read_resident(self.file.fileno(), self.position, self.length)
 
-    def is_resident(self) -> bool:
-        """Whether sending it would not wait for the disk. Ask before sending from the event loop."""
-        return self.length == 0 or page_cache.is_resident(self.file.fileno(), self.position, self.length)
-
     def drop_from_page_cache(self) -> None:
         """After a cold read: give the memory back to those who read at the tail."""
         page_cache.drop(self.file.fileno(), self.position, self.length)

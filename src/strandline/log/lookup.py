@@ -19,6 +19,8 @@ from strandline.records.record import read_records
 # A batch that grows beyond this is found as a whole: looking into it would hold up everybody for one who asks.
 LOOKUP_BYTES_MAX = 32 * 2**20
 
+new_tuple = tuple.__new__  # half the price of calling the class
+
 
 class TimestampOffset(NamedTuple):
     """A record found by time, with the leader epoch it was written in."""
@@ -34,21 +36,46 @@ def read_slice(segments: Segments, offset: int, max_bytes: int, *, max_offset: i
     The limits are taken once, by the caller: reading them again while data arrives is how readers got to see
     uncommitted records (KAFKA-9807, 9835).
     """
-    for segment in segments.from_offset(offset):
+    active = segments.active
+    position = active.read_ends.get(offset)  # by those who follow the end of the log, mostly
+    if position is not None:
+        end = active.size_bytes if max_offset >= log_end_offset else active.read_ends.get(max_offset, 0)
+        if 0 < end - position <= max_bytes:
+            if end == active.size_bytes:
+                active.read_ends.note(log_end_offset, active.size_bytes)
+            return LogSlice(active.file, position, end - position)
+    found_slice = _find_slice(segments, offset, max_bytes, max_offset, log_end_offset)
+    if found_slice.file is active.file and found_slice.position + found_slice.length == active.size_bytes:
+        active.read_ends.note(log_end_offset, active.size_bytes)
+    return found_slice
+
+
+def _find_slice(segments: Segments, offset: int, max_bytes: int, max_offset: int, log_end_offset: int) -> LogSlice:
+    segment = segments.holding(offset)
+    while True:
+        file = segment.file
         # What the kernel read ahead for somebody far behind would pass for what others use, and stay (SPEC P5).
-        segment.file.read_nothing_ahead()
+        file.read_nothing_ahead()
         found = segment.position_of(offset)
-        if found is None:
-            continue  # compaction emptied the rest of this segment
-        position, first_batch_bytes = found
-        if max_offset >= log_end_offset:
-            end = segment.size_bytes
-        else:
-            limit = segment.position_of(max_offset) if max_offset >= segment.base_offset else (0, 0)
-            end = limit[0] if limit is not None else segment.size_bytes
-        length = min(end - position, max(max_bytes, first_batch_bytes))
-        return LogSlice(segment.file, position, max(0, length))
-    return LogSlice(segments.active.file, segments.active.size_bytes, 0)
+        if found is not None:
+            break
+        following = segments.after(segment)  # compaction emptied the rest of this one
+        if following is None:
+            return LogSlice(file, segment.size_bytes, 0)
+        segment = following
+    position, length = found  # of the first batch
+    if length < max_bytes:
+        length = max_bytes
+    end = segment.size_bytes if max_offset >= log_end_offset else _end_before(segment, max_offset)
+    if length > end - position:
+        length = max(0, end - position)
+    return new_tuple(LogSlice, (file, position, length))
+
+
+def _end_before(segment: Segment, max_offset: int) -> int:
+    """Where the batches end that lie wholly below an offset."""
+    limit = segment.position_of(max_offset) if max_offset >= segment.base_offset else (0, 0)
+    return limit[0] if limit is not None else segment.size_bytes
 
 
 class FoundBatch(NamedTuple):
@@ -160,9 +187,13 @@ def aborted_transactions(
     segments: Segments, fetch_offset: int, upper_bound_offset: int, require_index: Callable[[Segment], None]
 ) -> list[AbortedTransaction]:
     """Aborted transactions a read_committed reader of [fetch, upper bound) must filter out."""
-    collected: list[AbortedTransaction] = []
-    for segment in segments.from_offset(fetch_offset):
+
+    def has_aborted(segment: Segment) -> bool:
         require_index(segment)
+        return not segment.aborted.is_empty
+
+    collected: list[AbortedTransaction] = []
+    for segment in segments.with_aborted_from(fetch_offset, has_aborted):
         found, is_complete = segment.aborted.collect(fetch_offset, upper_bound_offset)
         collected += found
         if is_complete:

@@ -21,11 +21,13 @@ from strandline.model.failures import CorruptData, check
 
 ENTRY = Struct(">ii")
 ENTRY_BYTES = ENTRY.size  # 8
+TWO_ENTRIES = Struct(">iiii")
 RELATIVE_OFFSET = Struct(">i")
 POSITION = Struct(">4xi")
 
 write_entry = ENTRY.pack_into
 read_entry = ENTRY.unpack_from
+read_two_entries = TWO_ENTRIES.unpack_from
 
 
 class OffsetIndex(MappedIndex):
@@ -67,6 +69,16 @@ class OffsetIndex(MappedIndex):
             return self.base_offset, 0
         relative_offset, position = read_entry(self._mapped, (count - 1) * ENTRY_BYTES)
         return self.base_offset + relative_offset, position
+
+    def lookup_around(self, offset: int) -> tuple[int, int, int, int]:
+        """As `lookup`, then the same of the entry after it; where there are not both, what is found twice."""
+        count = self._count_at_or_below(RELATIVE_OFFSET, offset - self.base_offset)
+        if not 0 < count < self._count:
+            return self.lookup(offset) * 2
+        relative_offset, position, next_offset, next_position = read_two_entries(
+            self._mapped, (count - 1) * ENTRY_BYTES
+        )
+        return self.base_offset + relative_offset, position, self.base_offset + next_offset, next_position
 
     def lookup_upper_bound(self, start_position: int, length: int) -> tuple[int, int] | None:
         """Offset and position of the first entry at or after the end of a slice of the log: an offset that

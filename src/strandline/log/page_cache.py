@@ -3,6 +3,9 @@
 `cachestat` (Linux 6.5) tells it without touching the pages. Older kernels and sandboxes that forbid it leave
 `mincore`, which wants the range mapped for the moment. Both count whole pages, and both say how things stood:
 the kernel may drop a page right after.
+
+Every slice that is sent is asked about first, so a question allocates nothing: each thread keeps the memory from which
+the kernel reads it and into which it answers.
 """
 
 from __future__ import annotations
@@ -11,11 +14,13 @@ import errno
 import mmap
 import os
 from functools import cache
+from threading import local
 from typing import Any
 
 CACHESTAT = 451  # the same number on every architecture but Alpha
 UNAVAILABLE = (errno.ENOSYS, errno.EPERM, errno.EOPNOTSUPP)
 PAGE_BYTES = mmap.PAGESIZE
+ASKED_TIMES = 2  # and once more by what follows
 
 
 def resident_bytes(descriptor: int, position: int, length: int) -> int | None:
@@ -33,9 +38,15 @@ def resident_bytes(descriptor: int, position: int, length: int) -> int | None:
 
 
 def is_resident(descriptor: int, position: int, length: int) -> bool:
-    """False also where the kernel does not tell."""
-    if length > 0 and pages_by_cachestat(descriptor, position, length) == _pages_spanned(position, length):
-        return True  # nearly always, and one system call instead of three
+    """False also where the kernel does not tell.
+
+    A kernel that lets others run while it counts (6.18 for one) may leave out some pages, so it is asked again.
+    """
+    pages = (position + length - 1) // PAGE_BYTES - position // PAGE_BYTES + 1
+    if length > 0:
+        for _ in range(ASKED_TIMES):
+            if pages_by_cachestat(descriptor, position, length) == pages:
+                return True  # nearly always, and one system call instead of three
     return resident_bytes(descriptor, position, length) == _length_inside(descriptor, position, length)
 
 
@@ -70,10 +81,13 @@ def drop(descriptor: int, position: int, length: int) -> None:
 
 def pages_by_cachestat(descriptor: int, position: int, length: int) -> int | None:
     """How many of the pages that hold the range are in memory."""
-    cachestat, two_numbers, five_numbers, ctypes = _cachestat()
-    counts = five_numbers()  # cached, dirty, in writeback, evicted, recently evicted
-    done = cachestat(CACHESTAT, descriptor, two_numbers(position, length), counts, 0)
-    return int(counts[0]) if done == 0 or _has_worked(done, ctypes) else None
+    question = _question()
+    asked, counts = question.asked, question.counts
+    asked[0], asked[1] = position, length
+    if question.system_call(CACHESTAT, descriptor, asked, counts, 0) != 0 and not _has_worked(-1, question.ctypes):
+        return None
+    pages: int = counts[0]
+    return pages
 
 
 def pages_by_mincore(descriptor: int, position: int, length: int) -> int | None:
@@ -98,10 +112,20 @@ def _pages_spanned(position: int, length: int) -> int:
     return (position + length - 1) // PAGE_BYTES - position // PAGE_BYTES + 1
 
 
+class Question(local):
+    """What a thread needs to ask `cachestat`."""
+
+    def __init__(self) -> None:
+        self.ctypes, _ = _c_library()
+        # It waits for nothing. To let other threads run meanwhile would be to wait for them.
+        self.system_call = self.ctypes.PyDLL(None, use_errno=True).syscall
+        self.asked = (self.ctypes.c_uint64 * 2)()  # position, length
+        self.counts = (self.ctypes.c_uint64 * 5)()  # cached, dirty, in writeback, evicted, recently evicted
+
+
 @cache
-def _cachestat() -> tuple[Any, Any, Any, Any]:
-    ctypes, library = _c_library()
-    return library.syscall, ctypes.c_uint64 * 2, ctypes.c_uint64 * 5, ctypes
+def _question() -> Question:
+    return Question()
 
 
 @cache

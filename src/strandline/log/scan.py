@@ -2,7 +2,8 @@
 
 Three walks, from cheap to thorough: `find_batch` peeks at 27 bytes of each batch to find one offset (the short scan
 after the sparse index, SPEC L4), `scan_heads` reads heads and jumps over bodies, `read_batches` reads whole batches in
-large chunks. All of them stop with `CorruptData` at bytes that cannot be a batch; none of them verifies a CRC.
+large chunks. All of them stop with `CorruptData` at bytes that cannot be a batch; none of them verifies a CRC. Where
+batches are large, one `peek_batch` often spares the walk.
 """
 
 from __future__ import annotations
@@ -59,6 +60,21 @@ def find_batch(
             return (position, length + LENGTH_END) if base_offset >= offset else None
         position += at
     return None
+
+
+def peek_batch(file: File, position: int, end: int, last_offset: int, offset: int) -> tuple[int, int] | None:
+    """Position and size of the batch at `position`, if it ends with `last_offset`, as an index says, and has `offset`.
+
+    One batch of a segment at most has it, so there is no need to look at those before.
+    """
+    peeked = file.read(position, PEEK_BYTES)
+    if len(peeked) < PEEK_BYTES:
+        return None
+    base_offset, length, magic, last_offset_delta = PEEK.unpack(peeked)
+    if magic != MAGIC_V2 or base_offset + last_offset_delta != last_offset or not base_offset <= offset <= last_offset:
+        return None
+    size = length + LENGTH_END
+    return (position, size) if SMALLEST_BATCH_BYTES <= size <= end - position else None
 
 
 def scan_heads(file: File, position: int, end: int) -> Iterator[tuple[int, BatchHead]]:

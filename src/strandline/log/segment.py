@@ -20,14 +20,16 @@ from strandline.log import index_truth, names
 from strandline.log.aborted_index import AbortedIndex
 from strandline.log.filesystem import Buffer, File, FileSystem
 from strandline.log.offset_index import OffsetIndex
+from strandline.log.read_ends import ReadEnds
 from strandline.log.renaming import rename_segment
-from strandline.log.scan import find_batch, read_batches, scan_heads
+from strandline.log.scan import SCAN_BYTES, find_batch, peek_batch, read_batches, scan_heads
 from strandline.log.time_index import TimeIndex
 from strandline.model.failures import CorruptData
 from strandline.model.settings import LONG_MAX, LogSettings
 from strandline.records.batch import NO_TIMESTAMP, BatchHead
 
 RELATIVE_OFFSET_MAX = 2**31 - 1
+FAR_BYTES = 2 * SCAN_BYTES  # between index entries: few batches lie there, of which the next entry's is likely wanted
 
 
 class Segment:
@@ -36,7 +38,7 @@ class Segment:
     __slots__ = (
         "_aborted", "_file", "_filesystem", "_first_timestamp", "_max_timestamp", "_offset_index", "_time_index",
         "base_offset", "bytes_since_index_entry", "created_ms", "directory", "index_entries_left", "is_preallocated",
-        "offset_of_max_timestamp", "roll_jitter_ms", "settings", "size_bytes", "suffix",
+        "offset_of_max_timestamp", "read_ends", "roll_jitter_ms", "settings", "size_bytes", "suffix",
     )  # fmt: skip
 
     def __init__(
@@ -63,6 +65,7 @@ class Segment:
         self.offset_of_max_timestamp = base_offset
         self.is_preallocated = False  # whether the indexes can take entries
         self.index_entries_left = 0  # how many more both of them take
+        self.read_ends = ReadEnds()
         self._max_timestamp: int | None = None  # None until read from the time index
         self._first_timestamp: int | None = None  # None until read from the first batch
         self._file: File | None = None
@@ -246,7 +249,12 @@ class Segment:
 
     def position_of(self, offset: int) -> tuple[int, int] | None:
         """Position and size of the batch that holds `offset`, or the first after it; None past the end."""
-        entry_offset, position = self.offset_index.lookup(offset)
+        index = self._offset_index or self.offset_index
+        entry_offset, position, next_offset, next_position = index.lookup_around(offset)
+        if entry_offset < offset and next_position - position > FAR_BYTES:
+            found = peek_batch(self._file or self.file, next_position, self.size_bytes, next_offset, offset)
+            if found is not None:
+                return found
         expected = range(self.base_offset, entry_offset + 1) if position else None
         try:
             if not 0 <= position <= self.size_bytes:
@@ -284,6 +292,7 @@ class Segment:
     def truncate_to(self, offset: int) -> int:
         """Drop `offset` and everything above; returns the bytes cut."""
         found = self.position_of(offset)
+        self.read_ends.clear()
         self.offset_index.truncate_to(offset)
         self.time_index.truncate_to(offset)
         self.aborted.truncate_to(offset)

@@ -7,6 +7,8 @@ static PyMethodDef methods[] = {
      "find_batches(received, before, after, is_flexible, frame_bytes_max) -> batches, correlation ids, end"},
     {"place_batches", place_batches, METH_VARARGS,
      "place_batches(batches, start, base_offset, leader_epoch, limits) -> notes, identities; only where HAS_FAST_CRC32C"},
+    {"take_batches", take_batches, METH_VARARGS,
+     "take_batches(data, position, next_offset, leader_epoch, room) -> notes, origins, end; only where HAS_FAST_CRC32C"},
     {"append_columns", append_columns, METH_VARARGS,
      "append_columns(section, batch, cursor, buffers) -> DONE, UNSOUND, or the number of the buffer that is too small"},
     {"crc32c", fast_crc32c, METH_O, "crc32c(data) -> CRC-32C; only where HAS_FAST_CRC32C"},

@@ -9,6 +9,7 @@ PyObject *append_columns(PyObject *module, PyObject *arguments);
 PyObject *fast_crc32c(PyObject *module, PyObject *data);
 PyObject *find_batches(PyObject *module, PyObject *arguments);
 PyObject *place_batches(PyObject *module, PyObject *arguments);
+PyObject *take_batches(PyObject *module, PyObject *arguments);
 
 int has_fast_crc32c(void);
 uint32_t crc32c_of(const uint8_t *data, size_t size); /* only where has_fast_crc32c */

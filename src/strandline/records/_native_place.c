@@ -2,15 +2,7 @@
  *
  * What stops it is no error: a batch that cannot be written to, say, is left to the long way, which complains. Sums of
  * 64 bits cannot overflow: deltas and counts have 32, and the limits end below the largest numbers (`Limits`). */
-#include "_native.h"
-
-#include <stdint.h>
-
-#define HEAD_BYTES 61
-#define LENGTH_END 12
-#define ATTRIBUTES_POSITION 21
-#define MAGIC_V2 2
-#define PLAIN_ATTRIBUTES_MAX 4
+#include "_native_batch.h"
 
 typedef struct {
     long long size_bytes_max, bytes_left, last_offset_max, base_timestamp_min, max_timestamp_max;
@@ -21,21 +13,6 @@ typedef struct {
     int producer_epoch;
     int64_t sequence;
 } Head;
-
-static inline uint32_t read_u32(const uint8_t *at)
-{
-    return (uint32_t)at[0] << 24 | (uint32_t)at[1] << 16 | (uint32_t)at[2] << 8 | at[3];
-}
-
-static inline int32_t read_i32(const uint8_t *at)
-{
-    return (int32_t)read_u32(at);
-}
-
-static inline int64_t read_i64(const uint8_t *at)
-{
-    return (int64_t)((uint64_t)read_u32(at) << 32 | read_u32(at + 4));
-}
 
 static inline void write_u32(uint8_t *at, uint32_t value)
 {
@@ -50,59 +27,19 @@ static int is_plain(const uint8_t *data, Py_ssize_t size, int64_t base_offset, c
 {
     if (size < HEAD_BYTES || size > limits->size_bytes_max || size > limits->bytes_left)
         return 0;
-    int attributes = (int16_t)(data[21] << 8 | data[22]);
+    int attributes = read_i16(data + 21);
     int32_t count = read_i32(data + 57);
     head->size = size;
     head->delta = read_i32(data + 23);
     head->max_timestamp = read_i64(data + 35);
     head->producer_id = read_i64(data + 43);
-    head->producer_epoch = (int16_t)(data[51] << 8 | data[52]);
+    head->producer_epoch = read_i16(data + 51);
     head->sequence = read_i32(data + 53);
     return data[16] == MAGIC_V2 && (int64_t)read_i32(data + 8) + LENGTH_END == size && attributes >= 0
         && attributes <= PLAIN_ATTRIBUTES_MAX && count > 0 && count == head->delta + 1
         && base_offset + head->delta <= limits->last_offset_max && read_i64(data + 27) >= limits->base_timestamp_min
         && head->max_timestamp <= limits->max_timestamp_max && (head->producer_id < 0 || head->sequence >= 0)
         && crc32c_of(data + ATTRIBUTES_POSITION, (size_t)(size - ATTRIBUTES_POSITION)) == read_u32(data + 17);
-}
-
-static int append_new(PyObject *list, PyObject *item)
-{
-    if (item == NULL)
-        return -1;
-    int outcome = PyList_Append(list, item);
-    Py_DECREF(item);
-    return outcome;
-}
-
-/* A third of what Py_BuildValue takes. */
-static PyObject *three_numbers(long long first, long long second, long long third)
-{
-    PyObject *tuple = PyTuple_New(3);
-    if (tuple == NULL)
-        return NULL;
-    long long values[] = {first, second, third};
-    for (int place = 0; place < 3; place++) {
-        PyObject *number = PyLong_FromLongLong(values[place]);
-        if (number == NULL) {
-            Py_DECREF(tuple);
-            return NULL;
-        }
-        PyTuple_SET_ITEM(tuple, place, number);
-    }
-    return tuple;
-}
-
-/* As many identities as there are notes, from the first that is one. */
-static int note_identity(const Head *head, PyObject *identities, Py_ssize_t note_count)
-{
-    if (head->producer_id < 0 && PyList_GET_SIZE(identities) == 0)
-        return 0;
-    while (PyList_GET_SIZE(identities) < note_count)
-        if (PyList_Append(identities, Py_None) != 0)
-            return -1;
-    if (head->producer_id < 0)
-        return PyList_Append(identities, Py_None);
-    return append_new(identities, three_numbers(head->producer_id, head->producer_epoch, head->sequence));
 }
 
 /* 1: placed, 0: not plain, -1: an error is set. */
@@ -128,9 +65,10 @@ static int place(PyObject *batch, long long *base_offset, int leader_epoch, Limi
     long long last_offset = *base_offset + head.delta;
     *base_offset = last_offset + 1;
     limits->bytes_left -= head.size;
-    if (note_identity(&head, identities, PyList_GET_SIZE(notes)) != 0)
+    long long identity[] = {head.producer_id, head.producer_epoch, head.sequence};
+    if (note_producer(identities, PyList_GET_SIZE(notes), head.producer_id < 0 ? NULL : identity, 3) != 0)
         return -1;
-    return append_new(notes, three_numbers(head.size, last_offset, head.max_timestamp)) != 0 ? -1 : 1;
+    return append_new(notes, note_of(head.size, last_offset, head.max_timestamp)) != 0 ? -1 : 1;
 }
 
 PyObject *place_batches(PyObject *Py_UNUSED(module), PyObject *arguments)

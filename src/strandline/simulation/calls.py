@@ -15,7 +15,7 @@ from strandline.metadata.answer import Answer
 from strandline.simulation.network import Line, Network
 from strandline.simulation.simulated_host import SimulatedHost
 from strandline.simulation.world import Event
-from strandline.wire.codec import decode, encode
+from strandline.wire.asking import decoder_of, parts_of
 from strandline.wire.header import decode_correlation_id, frame_request, response_body
 from strandline.wire.layout import Message
 
@@ -65,7 +65,7 @@ class Caller:
 
     def tell(self, request: Message, *, version: int, correlation_id: int = 0) -> None:
         """Without an answer: Produce with acks=0."""
-        body = encode(request, version)
+        body = b"".join(parts_of(request, version))
         head = frame_request(request.api_key, version, correlation_id, self._client_id, len(body))
         self._line.to_server.send(head + body)
 
@@ -104,7 +104,7 @@ class Caller:
         assert decode_correlation_id(frame) == call.correlation_id, "an answer to another request"
         call.deadline.cancel()
         body = response_body(call.api_key, call.version, memoryview(frame))
-        call.answer.deliver(decode(call.response, call.version, body))
+        call.answer.deliver(decoder_of(call.response)(call.version, body))
 
 
 def _give_up(calls: deque[Call], reason: str) -> None:

@@ -11,6 +11,7 @@ from strandline.broker.peers import PeerFailed
 from strandline.broker.procedures import Procedure, begin, pause
 from strandline.simulation.calls import Caller
 from strandline.simulation.network import Network
+from strandline.simulation.pace import Pace
 from strandline.simulation.simulated_host import SimulatedHost
 from strandline.simulation.world import World
 from strandline.wire.layout import Message
@@ -30,6 +31,7 @@ class SimulatedClient:
         self.world = world
         self.name = name
         self.chance = world.chance(name)
+        self.pace = Pace(world, world.chance(f"pace of {name}"))
         self.host = SimulatedHost(world, name, thread_time_us=lambda: 100, chance=self.chance)
         self.request_timeout_ms = 5_000
         self.retry_backoff_ms = 100
@@ -59,22 +61,22 @@ class SimulatedClient:
 
     async def topic(self, name: str) -> MetadataResponseTopic:
         """As any broker knows it, which may be out of date."""
-
-        async def attempt() -> MetadataResponseTopic | None:
-            request = MetadataRequest([MetadataRequestTopic(name=name)], allow_auto_topic_creation=False)
-            answer = await self.ask(self.any_broker(), request, MetadataResponse, METADATA_VERSION)
-            self.controller_id = answer.controller_id
-            (found,) = answer.topics
-            return None if found.error_code else found
-
         while True:
             try:
-                found = await attempt()
+                found = await self.known_topic(name)
                 if found is not None:
                     return found
             except PeerFailed:
                 pass
             await self.pause(self.retry_backoff_ms)
+
+    async def known_topic(self, name: str) -> MetadataResponseTopic | None:
+        """None where the broker that was asked knows nothing of it, or nothing good. Raises `PeerFailed`."""
+        request = MetadataRequest([MetadataRequestTopic(name=name)], allow_auto_topic_creation=False)
+        answer = await self.ask(self.any_broker(), request, MetadataResponse, METADATA_VERSION)
+        self.controller_id = answer.controller_id
+        (found,) = answer.topics
+        return None if found.error_code else found
 
     async def leader_of(self, topic: str, index: int) -> tuple[str, int]:
         """And its epoch."""

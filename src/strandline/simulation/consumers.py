@@ -12,15 +12,20 @@ from strandline.model.partitions import TopicPartition
 from strandline.simulation.client import SimulatedClient
 from strandline.simulation.history import History
 from strandline.simulation.network import Network
-from strandline.simulation.observed import batches_in
+from strandline.simulation.observed import Batch, batches_in
 from strandline.simulation.world import World
 from strandline.wire.messages.fetch import FetchPartition, FetchRequest, FetchResponse, FetchTopic, PartitionData
 
 FETCH_VERSION = 12
 FETCH_BYTES = 4096
+READ_UNCOMMITTED, READ_COMMITTED = 0, 1
+FAR_BEHIND = 100  # offsets
 
 
 class Consumer(SimulatedClient):
+    isolation_level = READ_UNCOMMITTED
+    is_compacted = False  # what it reads
+
     def __init__(
         self,
         world: World,
@@ -30,14 +35,15 @@ class Consumer(SimulatedClient):
         partition: TopicPartition,
         history: History,
         *,
-        pause_ms: tuple[int, int],
+        pause_ms: tuple[int, int] | None = None,
     ) -> None:
         super().__init__(world, network, name, brokers)
+        self.pace.keep_to(pause_ms)
         self.partition = partition
         self.position = 0
         self.is_stopping = False
         self._history = history
-        self._pause_ms = pause_ms
+        self._is_behind = False  # so that it asks for more at once
         self._leader: str | None = None
         self._leader_epoch = -1
 
@@ -50,9 +56,10 @@ class Consumer(SimulatedClient):
                 await self._poll()
             except PeerFailed:
                 self._leader = None
-            await self.pause(self.chance.randint(*self._pause_ms))
+            await self.pause(0 if self._is_behind else self.pace.pause_ms())
 
     async def _poll(self) -> None:
+        self._is_behind = False
         if self._leader is None:
             leader, epoch = await self.leader_of(self.partition.topic, self.partition.partition)
             if epoch < self._leader_epoch:
@@ -63,6 +70,7 @@ class Consumer(SimulatedClient):
             max_wait_ms=1_000,
             min_bytes=1,
             max_bytes=FETCH_BYTES,
+            isolation_level=self.isolation_level,
             session_id=0,
             session_epoch=-1,
             topics=[FetchTopic(topic=self.partition.topic, partitions=[asked])],
@@ -81,11 +89,16 @@ class Consumer(SimulatedClient):
             self._leader = None
             return
         records = data.records if isinstance(data.records, bytes | memoryview) else b""
-        for batch in batches_in(bytes(records)):
+        self._read([*batches_in(bytes(records))], data)
+        self._is_behind = len(records) > 0 and data.high_watermark - self.position > FAR_BEHIND
+
+    def _read(self, batches: list[Batch], _: PartitionData) -> None:
+        for batch in batches:
             if batch.last_offset < self.position:
                 continue
-            if batch.base_offset > self.position:
+            if batch.base_offset > self.position and not self.is_compacted:
                 self._history.complaints.append(f"{self.name} asked for {self.position} and got {batch}")
             self.position = batch.last_offset + 1
             self._leader_epoch = max(self._leader_epoch, batch.leader_epoch)
-            self._history.was_read(self.name, self.partition, batch)
+            if not self.is_compacted:
+                self._history.was_read(self.name, self.partition, batch)

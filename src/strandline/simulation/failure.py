@@ -13,3 +13,7 @@ class Violation(Exception):
         self.invariant = invariant
         self.sentence = sentence
         self.step = step
+
+    def __reduce__(self) -> tuple[type[Violation], tuple[str, str, int]]:
+        """Sent from one process to another with all that it knows."""
+        return Violation, (self.invariant, self.sentence, self.step)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
-from collections import deque
+from collections import Counter, deque
 
 from strandline.model.lazy_dataclass import dataclass
 from strandline.simulation.inode import FileNode
@@ -49,7 +49,7 @@ class FaultInjector:
     def __init__(self, *, space_bytes_max: int | None = None) -> None:
         self.now_ms = 0
         self.operations = 0
-        self.reshapes = 0  # operations among them after which records may be fewer, or others
+        self.reshapes: Counter[str] = Counter()  # by directory: after these, records may be fewer, or others
         self.trace: deque[str] = deque(maxlen=TRACE_LINES_MAX)
         self.faults: list[Fault] = []
         self.power_lost = False
@@ -97,7 +97,7 @@ class FaultInjector:
 
     def note_reshaping(self, operation: str, path: str) -> None:
         if operation in RESHAPING and RECORDS in path:
-            self.reshapes += 1
+            self.reshapes[path.split(" -> ")[0].rpartition("/")[0]] += 1
 
     def _fail_if_planned(self, operation: str, path: str) -> None:
         for fault in self.faults:

@@ -3,8 +3,8 @@
 They look at a partition after any step that changed something about it, and know everything (`observed`). What Kafka
 promises is taken at its word: with `acks=all` and `min.insync.replicas` honoured, whatever a leader has shown as
 committed survives any clean election, for ever. One thing it does not promise: that a machine which loses power, with
-records in its page cache alone, still has them. Such a replica is excused until it has left the ISR once; the faults
-are chosen so that it is never the only one that has a record (docs/simulator.md).
+records in its page cache alone, still has them. Such a replica is excused until it is given something to do in its
+next life; the faults are chosen so that it is never the only one that has a record (docs/simulator.md).
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from itertools import pairwise
 from typing import Protocol
 
-from strandline.simulation.observed import LookedAt, PartitionTruth, Replica
+from strandline.simulation.observed import PartitionTruth, Replica
 
 
 class Invariant(Protocol):
@@ -32,7 +32,7 @@ class StrongIsr:
             return
         for member in truth.stored.isr:
             replica = truth.replicas.get(member)
-            if replica is None or replica.has_lost_power or replica.is_unread:
+            if replica is None or replica.is_excused or replica.is_unread:
                 continue
             missing = truth.lacks(replica)
             if missing is not None:
@@ -117,7 +117,7 @@ class CommittedStays:
             if replica.leads_in is None:
                 continue
             missing = truth.lacks(replica)
-            if missing is None or replica.has_lost_power:
+            if missing is None or replica.is_excused:
                 continue
             if replica.leads_in == truth.stored.leader_epoch or replica.high_watermark > missing.base_offset:
                 yield f"{replica.broker_id} leads in epoch {replica.leads_in} without {missing}, which was committed"
@@ -130,13 +130,12 @@ class SameOffsetSameBatch:
 
     def __init__(self) -> None:
         self._known: dict[tuple[PartitionTruth, int, int], tuple[int, int]] = {}
-        self._looked_at = LookedAt()
 
     def check(self, truth: PartitionTruth) -> Iterator[str]:
         if truth.is_compacted:
             return
         for replica in truth.replicas.values():
-            for batch in self._looked_at.new_batches(replica):
+            for batch in replica.news:
                 known = self._known.setdefault(
                     (truth, batch.base_offset, batch.leader_epoch), (batch.last_offset, batch.crc)
                 )
@@ -149,18 +148,18 @@ class Contiguous:
 
     name = "Contiguous"
 
-    def __init__(self) -> None:
-        self._looked_at = LookedAt()
-
     def check(self, truth: PartitionTruth) -> Iterator[str]:
         if truth.is_compacted:
             return
         for replica in truth.replicas.values():
-            for batch, following in pairwise(self._looked_at.new_batches(replica)):
-                if following.base_offset != batch.last_offset + 1:
-                    yield f"{replica.broker_id}: {batch} is followed by {following}"
-                if following.leader_epoch < batch.leader_epoch:
-                    yield f"{replica.broker_id}: the epoch falls from {batch} to {following}"
+            if not replica.news:
+                continue
+            known = replica.news if replica.before_news is None else [replica.before_news, *replica.news]
+            for before, following in pairwise(known):
+                if following.base_offset != before.last_offset + 1:
+                    yield f"{replica.broker_id}: {before} is followed by {following}"
+                if following.leader_epoch < before.leader_epoch:
+                    yield f"{replica.broker_id}: the epoch falls from {before} to {following}"
 
 
 ALL_INVARIANTS = (

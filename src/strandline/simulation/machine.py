@@ -20,7 +20,7 @@ from strandline.broker.registration import IdInUse
 from strandline.client.settings import Address
 from strandline.metadata.errors import StoreError
 from strandline.model.failures import StorageFailed
-from strandline.simulation.disk import SimulatedDisk
+from strandline.simulation.disk import PowerLost, SimulatedDisk
 from strandline.simulation.network import Network
 from strandline.simulation.simulated_host import SimulatedHost
 from strandline.simulation.simulated_listener import SimulatedListener
@@ -56,6 +56,21 @@ class Surroundings:
         )
 
 
+class MachineHost(SimulatedHost):
+    """The process of one life."""
+
+    machine: Machine
+
+    def run(self, callback: Callable[[], object]) -> None:
+        machine = self.machine
+        machine.has_acted = True
+        machine.disk.now_ms = self.now_ms()
+        try:
+            callback()
+        except PowerLost:
+            machine.die()
+
+
 class Machine:
     def __init__(
         self, world: World, network: Network, store: SimulatedStore, broker_id: int, properties: dict[str, str]
@@ -68,6 +83,7 @@ class Machine:
         self.broker: Broker | None = None  # that runs
         self.host: SimulatedHost | None = None
         self.is_serving = False
+        self.has_acted = False  # since somebody last looked
         self.lives = 0
         self.failure: BaseException | None = None  # that nobody foresaw
         self.dies_of_power_loss = False
@@ -84,7 +100,7 @@ class Machine:
         return self.broker is not None
 
     def thread_time_us(self) -> int:
-        return self._thread_chance.randint(50, 3_000 + self.slow_disk_us)
+        return 50 + int(self._thread_chance.random() * (3_000 + self.slow_disk_us))
 
     def send_delay_us(self) -> int:
         return self._thread_chance.randint(0, self.slow_sending_us) if self.slow_sending_us else 0
@@ -97,12 +113,13 @@ class Machine:
         self.lives += 1
         self.dies_of_power_loss = False
         self.network.powered[self.name] = True
-        self.host = SimulatedHost(
+        self.host = MachineHost(
             self.world,
             f"{self.name}.{self.lives}",
             thread_time_us=self.thread_time_us,
             chance=Random(self._chance.getrandbits(64)),
         )
+        self.host.machine, self.has_acted = self, True
         self.world.tell(f"{self.name} starts, life {self.lives}")
         self.broker = Broker(self._settings(), self._store.client(self.host, self.name))
         self.broker.when_failed = self._failed
@@ -150,7 +167,7 @@ class Machine:
         await broker.membership.hand_over()
         if self.broker is not broker:
             return  # it was killed meanwhile
-        broker.groups.close()
+        broker.groups.led.close()
         surroundings.listening.close()
         await broker.close()
         self.world.tell(f"{self.name} has stopped")
@@ -176,6 +193,11 @@ class Machine:
         self.die_after(operations)
         self.dies_of_power_loss = True
 
+    def keep_power(self) -> None:
+        """After all."""
+        self.disk.let_go()
+        self.dies_of_power_loss = False
+
     def die(self) -> None:
         """`PowerLost` has come."""
         if self.dies_of_power_loss:
@@ -186,7 +208,7 @@ class Machine:
     def _end(self, *, says_so: bool) -> None:
         assert self.host is not None
         self.host.is_alive = False
-        self.broker, self.is_serving = None, False
+        self.broker, self.is_serving, self.has_acted = None, False, True
         self.network.listeners.pop(self.name, None)
         self.network.process_died(self.host, says_so=says_so)
         self.disk, dead = self.disk.kill() if says_so else self.disk.crash(self._chance), self.disk

@@ -1,6 +1,7 @@
 """The enemy: chooses faults, one after another, within what a correct cluster must survive.
 
-Between faults it leaves some time, and at the end of each it mends what it broke.
+Between faults it leaves some time, and at the end of each it mends what it broke. Now and then it leaves enough for
+everything to come to rest: what a fault does to a cluster that is whole is another thing.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from collections.abc import Callable
 from itertools import permutations
 from typing import TYPE_CHECKING
 
+from strandline.simulation.aimed_faults import AimedFaults
 from strandline.simulation.machine import Machine
 from strandline.simulation.simulated_store import STORE
 
@@ -17,12 +19,15 @@ if TYPE_CHECKING:
     from strandline.simulation.simulation import Simulation
 
 SECOND_US = 1_000_000
-Fault = Callable[[], None]
+POWER_PATIENCE_US = 2 * SECOND_US
+QUIET_SHARE = 0.1
+QUIET_S = (20, 50)
+Fault = Callable[[], bool | None]  # False: not now
 
 
 class Nemesis:
     def __init__(self, simulation: Simulation, names: tuple[str, ...]) -> None:
-        self._simulation = simulation
+        self.simulation = simulation
         self._world = simulation.world
         self._network = simulation.network
         self._chance = simulation.world.chance("nemesis")
@@ -30,10 +35,13 @@ class Nemesis:
         self._is_at_work = True
         self._without_power: Machine | None = None  # what it had in its page cache is gone
         self.injected: Counter[str] = Counter()
-        self._faults: dict[str, Fault] = {name: getattr(self, f"_{name}") for name in names}
+        self.aimed = AimedFaults(self)
+        self._faults: dict[str, Fault] = {
+            name: getattr(self.aimed, name, None) or getattr(self, f"_{name}") for name in names
+        }
 
     def start(self) -> None:
-        self._later(self._strike, 0.5, 4)
+        self.later(self._strike, 0.5, 4)
 
     def end(self) -> None:
         """No more of it; what is broken is mended."""
@@ -49,31 +57,34 @@ class Nemesis:
     def _keep_up(self) -> None:
         for machine in self._machines:
             machine.start()
-        self._later(self._keep_up, 1, 2)
+        self.later(self._keep_up, 1, 2)
 
-    def _later(self, callback: Callable[[], None], least_s: float, most_s: float) -> None:
+    def later(self, callback: Callable[[], None], least_s: float, most_s: float) -> None:
         self._world.after(int(self._chance.uniform(least_s, most_s) * SECOND_US), callback)
 
     def _strike(self) -> None:
         if not self._is_at_work:
             return
-        if self._without_power is not None and not self._is_past(self._without_power):
-            self._later(self._strike, 0.2, 2)
+        if self.aimed.is_busy or (self._without_power is not None and not self._is_past(self._without_power)):
+            self.later(self._strike, 0.2, 2)
             return
         name = self._chance.choice(list(self._faults))
-        self.injected[name] += 1
         self._world.tell(f"fault: {name}")
-        self._faults[name]()
-        self._later(self._strike, 0.2, 12)
+        if self._faults[name]() is not False:
+            self.injected[name] += 1
+        if self._chance.random() < QUIET_SHARE:
+            self.later(self._strike, *QUIET_S)
+        else:
+            self.later(self._strike, 0.2, 12)
 
     def _machine(self) -> Machine:
         return self._chance.choice(self._machines)
 
-    def _leader(self) -> Machine:
+    def leader(self) -> Machine:
         """Of some partition, if there is one; leaders are where it hurts."""
         leaders = [
             truth.stored.leader
-            for truth in self._simulation.observer.partitions.values()
+            for truth in self.simulation.observer.living
             if truth.stored is not None and truth.stored.leader >= 0
         ]
         if leaders and self._chance.random() < 0.6:
@@ -83,50 +94,60 @@ class Nemesis:
     # Processes.
 
     def _kill(self) -> None:
-        machine = self._leader()
+        machine = self.leader()
         machine.kill()
-        self._later(machine.start, 0.1, 15)
+        self.later(machine.start, 0.1, 15)
 
     def _kill_amid_files(self) -> None:
-        machine = self._leader()
+        machine = self.leader()
         machine.die_after(self._chance.randint(0, 60))
-        self._later(machine.start, 5, 20)
+        self.later(machine.start, 5, 20)
 
     def _kill_all(self) -> None:
         for machine in self._machines:
             machine.kill()
-            self._later(machine.start, 0.1, 10)
+            self.later(machine.start, 0.1, 10)
 
     def _stop(self) -> None:
-        machine = self._leader()
+        machine = self.leader()
         machine.stop()
-        self._later(machine.start, 0.5, 15)
+        self.later(machine.start, 0.5, 15)
 
     def _pause(self) -> None:
-        machine = self._leader()
+        machine = self.leader()
         machine.pause()
-        self._later(machine.resume, 0.1, 25)
+        self.later(machine.resume, 0.1, 25)
 
     # Power and disks.
 
-    def _lose_power(self) -> None:
+    def _lose_power(self) -> bool:
         """Only where two others have everything, and nothing else happens until it is known who has what: a record that
         is on one disk alone, and there not synced, nobody can keep (KIP-966)."""
-        machine = self._leader()
+        machine = self.leader()
         if not self._may_lose_power(machine):
-            return
+            return False
         if self._chance.random() < 0.5:
             machine.lose_power()
         else:
             machine.lose_power_after(self._chance.randint(0, 60))
+            self._world.after(POWER_PATIENCE_US, lambda: self._lose_it_now(machine))
         self._without_power = machine
-        self._later(machine.start, 0.1, 15)
-        self._later(machine.start, 15, 20)
+        self.later(machine.start, 0.1, 15)
+        self.later(machine.start, 15, 20)
+        return True
+
+    def _lose_it_now(self, machine: Machine) -> None:
+        """One that has nothing to do with its files would lose it at any time, when others are not there."""
+        if machine.dies_of_power_loss and machine.is_up:
+            if self._may_lose_power(machine):
+                machine.lose_power()
+            else:
+                machine.keep_power()
 
     def _may_lose_power(self, machine: Machine) -> bool:
-        if not all(each.is_serving and each.host is not None and not each.host.is_paused for each in self._machines):
+        if not self.simulation.all_are_serving:
             return False
-        for truth in self._simulation.observer.partitions.values():
+        for truth in self.simulation.observer.living:
             safe = [
                 member
                 for member in (truth.stored.isr if truth.stored is not None else ())
@@ -137,37 +158,37 @@ class Nemesis:
         return self._network.is_whole
 
     def _is_past(self, machine: Machine) -> bool:
-        if not machine.is_serving:
+        if not machine.is_serving or machine.dies_of_power_loss:
             return False
-        replicas = [truth.replica(machine.broker_id) for truth in self._simulation.observer.partitions.values()]
+        replicas = [truth.replica(machine.broker_id) for truth in self.simulation.observer.living]
         return not any(replica.has_lost_power for replica in replicas)
 
     def _failing_disk(self) -> None:
         """Once; the broker has to give up its directory, and with it itself."""
-        machine = self._leader()
+        machine = self.leader()
         operation = self._chance.choice(("append", "sync", "sync", "truncate", "rename", "read", "open"))
         machine.disk.fail_next(operation, after=self._chance.randint(0, 30))
-        self._later(machine.start, 5, 20)
+        self.later(machine.start, 5, 20)
 
     def _full_disk(self) -> None:
-        machine = self._leader()
+        machine = self.leader()
         machine.disk.space_bytes_max = machine.disk.used_bytes + self._chance.randint(0, 2_000)
 
         def make_room() -> None:
             machine.disk.space_bytes_max = None
             machine.start()
 
-        self._later(make_room, 2, 20)
+        self.later(make_room, 2, 20)
 
     # The network.
 
     def _cut_off(self) -> None:
         """One broker from some or all of the others, in both directions or one."""
-        name, others = self._leader().name, self._others()
+        name, others = self.leader().name, self._others()
         for other in others:
             if self._chance.random() < 0.7:
                 self._cut_one(name, other)
-        self._later(self._network.mend, 0.5, 30)
+        self.later(self._network.mend, 0.5, 30)
 
     def _cut_one(self, name: str, other: str) -> None:
         way = self._chance.randrange(3)
@@ -182,8 +203,8 @@ class Nemesis:
         return [machine.name for machine in self._machines] + [STORE]
 
     def _cut_from_store(self) -> None:
-        self._cut_one(self._leader().name, STORE)
-        self._later(self._network.mend, 0.5, 25)
+        self._cut_one(self.leader().name, STORE)
+        self.later(self._network.mend, 0.5, 25)
 
     def _ring(self) -> None:
         """Each reaches the next and nobody else."""
@@ -192,25 +213,25 @@ class Nemesis:
         for source, target in permutations(names, 2):
             if following[source] != target:
                 self._network.cut(source, target)
-        self._later(self._network.mend, 0.5, 20)
+        self.later(self._network.mend, 0.5, 20)
 
     def _slow_network(self) -> None:
         for source, target in permutations(self._others(), 2):
             if self._chance.random() < 0.5:
                 self._network.slow_down(source, target, self._chance.choice((20_000, 400_000, 4_000_000)))
-        self._later(self._network.mend, 1, 20)
+        self.later(self._network.mend, 1, 20)
 
     # The store.
 
     def _sever_session(self) -> None:
-        links = list(self._simulation.store.links.values())
+        links = list(self.simulation.store.links.values())
         if links:
             self._chance.choice(links).sever()
 
     def _expire_session(self) -> None:
-        sessions = list(self._simulation.store.links)
+        sessions = list(self.simulation.store.links)
         if sessions:
-            self._simulation.store.expire(self._chance.choice(sessions))
+            self.simulation.store.expire(self._chance.choice(sessions))
 
     # Disks.
 
@@ -221,7 +242,7 @@ class Nemesis:
         def mend() -> None:
             machine.slow_disk_us = 0
 
-        self._later(mend, 1, 15)
+        self.later(mend, 1, 15)
 
     def _slow_sending(self) -> None:
         machine = self._machine()
@@ -230,7 +251,7 @@ class Nemesis:
         def mend() -> None:
             machine.slow_sending_us = 0
 
-        self._later(mend, 1, 15)
+        self.later(mend, 1, 15)
 
 
 FAULTS = (
@@ -250,4 +271,10 @@ FAULTS = (
     "lose_power",
     "failing_disk",
     "full_disk",
+    "lose_answer",
+    "slow_store",
+    "lag_follower",
+    "die_at_commit",
+    "zombie",
+    "slow_client",
 )

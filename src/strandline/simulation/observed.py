@@ -9,17 +9,36 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Iterator
+from enum import IntEnum
 from struct import Struct
 from typing import NamedTuple
 
 from strandline.broker.broker import Broker
 from strandline.broker.partition import Partition
 from strandline.log.log import Log
+from strandline.log.log_directories import LogDirectories
+from strandline.log.segment import Segment
 from strandline.metadata.values import PartitionState
 from strandline.model.partitions import TopicPartition
+from strandline.records.batch import CONTROL, HEAD_BYTES, TRANSACTIONAL
+from strandline.records.control import COMMIT
 
 PLACE = Struct(">qiibIhi")
+PRODUCER = Struct(">qh")
+PRODUCER_POSITION = 43
+COUNT_POSITION = 57
+MARKER_TYPE_POSITION = 69  # the low byte of it, in the key of the only record of a control batch
 READ_BYTES = 1 << 20
+
+
+class Kind(IntEnum):
+    """What a batch is to transactions."""
+
+    PLAIN = 0
+    TRANSACTIONAL = 1
+    ABORT_MARKER = 2
+    COMMIT_MARKER = 3
+    EMPTIED = 4  # transactional, by compaction
 
 
 class Batch(NamedTuple):
@@ -27,6 +46,9 @@ class Batch(NamedTuple):
     last_offset: int
     leader_epoch: int
     crc: int
+    kind: Kind = Kind.PLAIN
+    producer_id: int = -1
+    producer_epoch: int = -1
 
     def __str__(self) -> str:
         return f"{self.base_offset}-{self.last_offset} of epoch {self.leader_epoch}, crc {self.crc:08x}"
@@ -36,11 +58,24 @@ def batches_in(data: bytes) -> Iterator[Batch]:
     """Those that are whole."""
     position = 0
     while position + PLACE.size <= len(data):
-        base, length, epoch, _, crc, _, delta = PLACE.unpack_from(data, position)
-        position += 12 + length
+        base, length, epoch, _, crc, attributes, delta = PLACE.unpack_from(data, position)
+        begin, position = position, position + 12 + length
         if position > len(data):
             return
-        yield Batch(base, base + delta, epoch, crc)
+        if attributes & TRANSACTIONAL:
+            kind = kind_of(data, begin, is_control=bool(attributes & CONTROL))
+            yield Batch(base, base + delta, epoch, crc, kind, *PRODUCER.unpack_from(data, begin + PRODUCER_POSITION))
+        else:
+            yield Batch(base, base + delta, epoch, crc)
+
+
+def kind_of(data: bytes, begin: int, *, is_control: bool) -> Kind:
+    """Of the transactional batch that begins there."""
+    if not any(data[begin + COUNT_POSITION : begin + HEAD_BYTES]):
+        return Kind.EMPTIED
+    if not is_control:
+        return Kind.TRANSACTIONAL
+    return Kind.COMMIT_MARKER if data[begin + MARKER_TYPE_POSITION] == COMMIT else Kind.ABORT_MARKER
 
 
 def batches_from(log: Log, offset: int) -> Iterator[Batch]:
@@ -70,22 +105,47 @@ class Replica:
         self.high_watermark = 0
         self.isr: tuple[int, ...] = ()  # the maximal one, of a leader
         self.log: Log | None = None
-        self.rereads = 0  # how often its log was read from the beginning
+        self.news: list[Batch] = []  # that no invariant has looked at
+        self.before_news: Batch | None = None
+        self._tail: tuple[Segment, int] | None = None  # up to where it was read
         self.seen: tuple[object, ...] = ()
+        self.reshapes = 0  # of its directory, in this life
+
+    @property
+    def is_excused(self) -> bool:
+        """Its machine lost power, and the controller has not given its replica anything to do yet. When it has, it
+        knows that this is another life, and has taken it out of the ISR (KIP-903)."""
+        return self.has_lost_power and not (self.is_up and self.leader_epoch >= 0)
 
     def read_all(self, log: Log) -> None:
         self.log = log
         self.is_unread = False
-        self.rereads += 1
-        self.batches = {}
+        self.batches, self.news, self.before_news = {}, [], None
         self.agreed = 0
         self.log_end_offset = log.log_start_offset
+        self._tail = None
         self.read_more(log)
 
     def read_more(self, log: Log) -> None:
-        for batch in batches_from(log, self.log_end_offset):
-            self.batches[batch.base_offset] = batch
+        if log.log_end_offset > self.log_end_offset:
+            for batch in self._more(log):
+                self.batches[batch.base_offset] = batch
+                self.news.append(batch)
+            active = log.segments.active
+            self._tail = (active, active.size_bytes)
         self.log_start_offset, self.log_end_offset = log.log_start_offset, log.log_end_offset
+
+    def _more(self, log: Log) -> Iterator[Batch]:
+        """What is new lies mostly at the end of the file that was read last."""
+        active = log.segments.active
+        if self._tail is None or self._tail[0] is not active:
+            return batches_from(log, self.log_end_offset)
+        position = self._tail[1]
+        return batches_in(active.file.read(position, active.size_bytes - position))
+
+    def was_looked_at(self) -> None:
+        if self.news:
+            self.before_news, self.news = self.news[-1], []
 
 
 class PartitionTruth:
@@ -98,6 +158,7 @@ class PartitionTruth:
         self.stored_version = -1
         self.assigned: tuple[int, ...] = ()
         self.is_compacted = False
+        self.is_deleted = False  # its topic
 
     @property
     def committed_end(self) -> int:
@@ -128,36 +189,15 @@ class PartitionTruth:
         committed, batches, start = self.committed, replica.batches, replica.log_start_offset
         while replica.agreed < len(committed):
             batch = committed[replica.agreed]
-            if batch.last_offset >= start and batches.get(batch.base_offset) != batch:
+            is_there = batches.get(batch.base_offset) == batch or batch.last_offset < start
+            # What is left of a compacted log is looked at by its keys, elsewhere.
+            if not is_there and not (self.is_compacted and batch.last_offset < replica.log_end_offset):
                 return
             replica.agreed += 1
 
     def lacks(self, replica: Replica) -> Batch | None:
         """The first that is committed and not there."""
         return self.committed[replica.agreed] if replica.agreed < len(self.committed) else None
-
-
-class LookedAt:
-    """How far each replica's log has been looked at by somebody."""
-
-    def __init__(self) -> None:
-        self._ends: dict[Replica, tuple[int, int]] = {}
-
-    def new_batches(self, replica: Replica) -> list[Batch]:
-        """In order; with the last one known before them, for comparison."""
-        rereads, end = self._ends.get(replica, (-1, 0))
-        if rereads == replica.rereads and end == replica.log_end_offset:
-            return []
-        if rereads != replica.rereads:
-            end = 0
-        self._ends[replica] = (replica.rereads, replica.log_end_offset)
-        found: list[Batch] = []
-        for base in reversed(replica.batches):
-            found.append(replica.batches[base])
-            if base < end:
-                break
-        found.reverse()
-        return found
 
 
 def range_of_bases(replica: Replica, end: int) -> list[int]:
@@ -179,7 +219,7 @@ def observe_role(replica: Replica, partition: Partition | None) -> None:
 
 
 def logs_of(broker: Broker) -> Iterator[tuple[TopicPartition, bytes, Log]]:
-    directories = getattr(broker, "directories", None)
+    directories: LogDirectories | None = getattr(broker, "directories", None)
     if directories is None:
         return  # it is still being opened
     for directory in directories.directories:  # those that failed too

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from strandline.broker.broker import Broker
+from strandline.broker.partition import Partition
 from strandline.log.log import Log
 from strandline.metadata import paths
 from strandline.metadata.operations import Create, Delete, SetData
@@ -16,13 +19,27 @@ from strandline.simulation.simulated_store import SimulatedStore
 Key = tuple[bytes, int]  # topic id and partition
 
 
+class Place(NamedTuple):
+    log: Log
+    truth: PartitionTruth
+    replica: Replica
+
+
+class Known(NamedTuple):
+    """What a broker has, and what it was found by."""
+
+    logs: list[Log]
+    ids: int
+    places: list[Place]
+
+
 class Observer:
     def __init__(self, store: SimulatedStore) -> None:
         self.partitions: dict[Key, PartitionTruth] = {}
         self.changed: dict[Key, PartitionTruth] = {}  # since it was last asked
         self._store = store
         self._topics: dict[str, bytes] = {}
-        self._disks: dict[int, tuple[object, int]] = {}
+        self._known: dict[int, Known] = {}
         store.when_written = self._written
 
     def take_changed(self) -> list[PartitionTruth]:
@@ -35,12 +52,14 @@ class Observer:
             self.partitions[key] = PartitionTruth(name, topic_id)
         return self.partitions[key]
 
+    @property
+    def living(self) -> list[PartitionTruth]:
+        """Of topics that are there."""
+        return [truth for truth in self.partitions.values() if not truth.is_deleted]
+
     # A broker.
 
-    def look(self, machine: Machine) -> None:
-        broker = machine.broker
-        if broker is None:
-            return
+    def look(self, machine: Machine, broker: Broker) -> None:
         machine.disk.is_watched = True
         try:
             self._look(machine, broker)
@@ -48,29 +67,37 @@ class Observer:
             machine.disk.is_watched = False
 
     def _look(self, machine: Machine, broker: Broker) -> None:
-        disk = (machine.disk, machine.disk.reshapes)
-        is_reshaped, self._disks[machine.broker_id] = disk != self._disks.get(machine.broker_id), disk
-        for name, topic_id, log in logs_of(broker):
-            truth = self.truth(name, topic_id)
-            replica = truth.replica(machine.broker_id)
-            partition = broker.partitions.find(name)
-            if partition is not None and partition.topic_id != topic_id:
+        find, reshapes = broker.partitions.find, machine.disk.reshapes
+        for log, truth, replica in self._places_on(machine, broker):
+            partition = find(truth.name)
+            if partition is not None and partition.topic_id != truth.topic_id:
                 partition = None
-            leader = None if partition is None else partition.leader
-            seen = (
-                log,
-                log.log_end_offset,
-                log.log_start_offset,
-                None if partition is None else (partition.leader_epoch, partition.high_watermark),
-                None if leader is None else (leader.leader_epoch, leader.isr, leader.pending),
-            )
-            if seen != replica.seen or is_reshaped or not replica.is_up:
-                replica.seen = seen
-                self._update(truth, replica, log, is_reshaped=is_reshaped)
+            seen = _what_is_seen(log, partition)
+            reshaped = reshapes.get(log.directory, 0)
+            if seen != replica.seen or reshaped != replica.reshapes or not replica.is_up:
+                is_reshaped, replica.seen, replica.reshapes = reshaped != replica.reshapes, seen, reshaped
+                self._update(replica, log, is_reshaped=is_reshaped)
                 observe_role(replica, partition)
-                self.changed[topic_id, name.partition] = truth
+                self.changed[truth.topic_id, truth.name.partition] = truth
 
-    def _update(self, truth: PartitionTruth, replica: Replica, log: Log, *, is_reshaped: bool) -> None:
+    def _places_on(self, machine: Machine, broker: Broker) -> list[Place]:
+        """They are the same ones at nearly every step."""
+        directories = getattr(broker, "directories", None)
+        if directories is None:
+            return []  # it is still being opened
+        logs = [log for directory in directories.directories for log in directory.logs.values()]
+        ids = sum(len(directory.topic_ids) for directory in directories.directories)
+        known = self._known.get(machine.broker_id)
+        if known is None or known.logs != logs or known.ids != ids:
+            places = [self._place(machine, *found) for found in logs_of(broker)]
+            known = self._known[machine.broker_id] = Known(logs, ids, places)
+        return known.places
+
+    def _place(self, machine: Machine, name: TopicPartition, topic_id: bytes, log: Log) -> Place:
+        truth = self.truth(name, topic_id)
+        return Place(log, truth, truth.replica(machine.broker_id))
+
+    def _update(self, replica: Replica, log: Log, *, is_reshaped: bool) -> None:
         replica.is_up = True
         if log.failure is not None or log.is_closed:
             replica.is_unread |= log.failure is not None
@@ -79,7 +106,6 @@ class Observer:
             replica.read_all(log)
         else:
             replica.read_more(log)
-        truth.agree(replica)
 
     def went_down(self, machine: Machine, *, lost_power: bool) -> None:
         for key, truth in self.partitions.items():
@@ -108,6 +134,8 @@ class Observer:
                 for index, assignment in assigned.partitions.items():
                     truth = self.truth(TopicPartition(topic, index), self._topics[topic])
                     truth.assigned = assignment.replicas
+            elif topic in self._topics:
+                self._topic_deleted(self._topics.pop(topic))
         elif len(parts) == 4 and node is not None and topic in self._topics:
             name = TopicPartition(topic, int(parts[2]))
             truth = self.truth(name, self._topics[topic])
@@ -116,3 +144,18 @@ class Observer:
             for replica in truth.replicas.values():
                 if replica.broker_id not in truth.stored.isr:
                     replica.has_lost_power = False  # it has to earn its place again
+
+    def _topic_deleted(self, topic_id: bytes) -> None:
+        for key, truth in self.partitions.items():
+            if truth.topic_id == topic_id:
+                truth.is_deleted, truth.stored = True, None
+                self.changed[key] = truth
+
+
+def _what_is_seen(log: Log, partition: Partition | None) -> tuple[object, ...]:
+    """Whatever may be another after a step; as long as it is the same, nothing has happened here."""
+    if partition is None:
+        return (log, log.log_end_offset, log.log_start_offset)
+    state = (log, log.log_end_offset, log.log_start_offset, partition.leader_epoch, partition.high_watermark)
+    leader = partition.leader
+    return state if leader is None else (*state, leader.leader_epoch, leader.isr, leader.pending)

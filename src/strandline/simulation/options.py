@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+RECORDS = "records"  # the load of plain producers and consumers
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
@@ -11,4 +13,5 @@ class Options:
     brokers: int = 3
     seconds: int = 120  # of faults, in simulated time
     faults: tuple[str, ...] | None = None  # by their names; None: all
+    load: tuple[str, ...] = (RECORDS,)  # by their names (`loads`)
     steps_max: int | None = None  # stop there

@@ -56,16 +56,16 @@ class Producer(SimulatedClient):
         history: History,
         *,
         acks: int = ACKS_ALL,
-        pause_ms: tuple[int, int] = (1, 400),
+        pause_ms: tuple[int, int] | None = None,
     ) -> None:
         super().__init__(world, network, name, brokers)
+        self.pace.keep_to(pause_ms)
         self.partition = partition
         self.acks = acks
         self.is_stopping = False
         self.is_done = False
         self.last_acknowledged_us = 0
         self.acknowledged = 0
-        self._pause_ms = pause_ms
         self._history = history
         self._producer_id = -1
         self._producer_epoch = -1
@@ -88,7 +88,7 @@ class Producer(SimulatedClient):
             if not self.is_stopping:
                 self._make_batches()
             await self._round()
-            await self.pause(self.chance.randint(*self._pause_ms))
+            await self.pause(self.pace.pause_ms())
         self.is_done = True
 
     async def _take_producer_id(self) -> None:
@@ -113,22 +113,25 @@ class Producer(SimulatedClient):
             self._unresolved.append(self._make_batch())
 
     def _make_batch(self) -> Outgoing:
-        now_ms, count = self.host.now_ms(), self.chance.randint(1, 3)
         number, self._number = self._number, self._number + 1
-        records = [
-            Record(index, now_ms, None, f"{self.name}/{number}/{index}".encode() + b"." * self.chance.randint(0, 60))
-            for index in range(count)
-        ]
+        records = self._make_records(number)
         data = build_batch(
             records,
             producer_id=self._producer_id,
             producer_epoch=self._producer_epoch,
             base_sequence=self._sequence if self.is_idempotent else -1,
         )
-        self._sequence += count
+        self._sequence += len(records)
         (crc,) = CRC.unpack_from(data, CRC_POSITION)
-        self._history.sent[crc] = Sent(self.name, number, self.is_idempotent)
+        self._history.sent[crc] = Sent(self.name, number, self.is_idempotent, is_gapless=self.is_idempotent)
         return Outgoing(number, crc, bytes(data))
+
+    def _make_records(self, number: int) -> list[Record]:
+        now_ms, count = self.host.now_ms(), self.chance.randint(1, 3)
+        return [
+            Record(index, now_ms, None, f"{self.name}/{number}/{index}".encode() + b"." * self.chance.randint(0, 60))
+            for index in range(count)
+        ]
 
     async def _round(self) -> None:
         """Everything that is unresolved is sent, in order; then all answers are heard."""

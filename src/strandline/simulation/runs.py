@@ -33,7 +33,11 @@ class Outcome:
         options = self.options
         faults = "" if options.faults is None else f" --faults {','.join(options.faults)}"
         world = f"--seed {options.seed} --brokers {options.brokers} --seconds {options.seconds}"
+        world += f" --load {','.join(options.load)}"
         return f"strandline simulate {world}{faults}"
+
+    def without_transcript(self) -> Outcome:
+        return replace(self, transcript=())
 
 
 def run(options: Options, *, whole_transcript: bool = False) -> Outcome:
@@ -50,11 +54,12 @@ def dying_quietly() -> Iterator[None]:
     hook, was_collecting, logger = sys.unraisablehook, gc.isenabled(), logging.getLogger("strandline")
     gc.disable()  # a run is short, and what it leaves goes in one go
     sys.unraisablehook = lambda _: None
-    logger.disabled, was_disabled = True, logger.disabled
+    propagate, logger.propagate = logger.propagate, False
+    handlers, logger.handlers = logger.handlers, [logging.NullHandler()]
     try:
         yield
     finally:
-        sys.unraisablehook, logger.disabled = hook, was_disabled
+        sys.unraisablehook, logger.propagate, logger.handlers = hook, propagate, handlers
         if was_collecting:
             gc.enable()
 

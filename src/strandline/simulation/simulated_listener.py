@@ -118,11 +118,18 @@ class SimulatedChannel:
         """Send these, then handle requests that waited for it, and so on until something has to be waited for."""
         self._unsent += parts
         if self._unsent:
-            if not self._is_sending:
-                self._is_sending = True
-                self._host.world.after(self._listener.send_delay_us(), self._flush, self._host)
+            self._send_soon()
         else:
             self._rest()
+
+    def _send_soon(self) -> None:
+        if self._is_sending:
+            return
+        self._is_sending, delay_us = True, self._listener.send_delay_us()
+        if delay_us:
+            self._host.world.after(delay_us, self._flush, self._host)
+        else:
+            self._flush()
 
     def _flush(self) -> None:
         self._is_sending = False

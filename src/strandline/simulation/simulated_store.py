@@ -38,6 +38,7 @@ class SimulatedStore:
         self.session_timeout_us = session_timeout_ms * 1000
         self.tree = Tree()
         self.links: dict[int, SessionLink] = {}  # of the sessions that live, by id
+        self.untold: list[SessionLink] = []  # of those that have expired and cannot be told so yet
         self.transactions = 0
         self.when_written: Callable[[Transaction], None] = lambda _: None
         network.when_changed.append(self.look_at_connections)
@@ -72,6 +73,9 @@ class SimulatedStore:
         """A link was cut or mended, a process died, stands still or goes on."""
         for link in list(self.links.values()):
             link.look()
+        untold, self.untold = self.untold, []
+        for link in untold:
+            link.tell_expired_when_reached()
 
 
 class StoreClient:
@@ -117,6 +121,7 @@ class SessionLink:
         self.own_watches = Watches()
         self._is_late = False  # whether what is being done belongs to a connection that is gone
         self._has_lost = False  # something on its way
+        self.loses_next_answer = False  # to a write
         self.session = TreeSession(self, session_id, listener)
         self.is_up = True
         self._connection = 0  # which, counted
@@ -161,13 +166,19 @@ class SessionLink:
             self._has_lost = True
             return
         outcome: Any
+        written = self._store.transactions
         try:
             outcome = work()
         except StoreError as error:
             outcome = error
         finally:
             self._is_late = False
-        if connection == self._connection:
+        if connection != self._connection:
+            return
+        if self.loses_next_answer and self._store.transactions > written:
+            self.loses_next_answer = False
+            self.sever()
+        else:
             self.deliver(lambda: self._reply(answer, outcome))
 
     def _reply(self, answer: Answer[Any], outcome: Any) -> None:
@@ -258,12 +269,19 @@ class SessionLink:
         if self._expiry is not None:
             self._expiry.cancel()
         self.sever()
-        self._tell_expired_when_reached()
+        self.tell_expired_when_reached()
 
-    def _tell_expired_when_reached(self) -> None:
+    def tell_expired_when_reached(self) -> None:
         if not self.host.is_alive:
             return
         if is_connected(self._store.network, self.host, self._place):
-            self.host.call_later(1, lambda: self.session.listener(SessionState.EXPIRED))
+            delay_us = self._store.chance.randint(1_000, RECONNECT_US)
+            self._store.world.after(delay_us, self._tell_expired, self.host)
         else:
-            self._store.world.after(RECONNECT_US, self._tell_expired_when_reached)
+            self._store.untold.append(self)
+
+    def _tell_expired(self) -> None:
+        if is_connected(self._store.network, self.host, self._place):
+            self.session.listener(SessionState.EXPIRED)
+        else:
+            self._store.untold.append(self)

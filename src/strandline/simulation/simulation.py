@@ -13,17 +13,17 @@ from typing import NoReturn
 from strandline.model.partitions import TopicPartition
 from strandline.simulation.administrator import Administrator
 from strandline.simulation.consumers import Consumer
-from strandline.simulation.disk import PowerLost
 from strandline.simulation.failure import OutOfSteps, Violation
 from strandline.simulation.history import AcknowledgedStays, History, OnceAndInOrder, ReadsAreTrue
 from strandline.simulation.invariants import ALL_INVARIANTS, Invariant
+from strandline.simulation.load import WantedTopic
+from strandline.simulation.loads import KINDS
 from strandline.simulation.machine import Machine
 from strandline.simulation.nemesis import FAULTS, Nemesis
 from strandline.simulation.network import Network
 from strandline.simulation.observer import Observer
-from strandline.simulation.options import Options
+from strandline.simulation.options import RECORDS, Options
 from strandline.simulation.producers import Producer
-from strandline.simulation.simulated_host import SimulatedHost
 from strandline.simulation.simulated_store import SimulatedStore
 from strandline.simulation.unforeseen import Unforeseen
 from strandline.simulation.world import World
@@ -33,7 +33,6 @@ START_S = 60
 HEAL_S = 120
 SESSION_TIMEOUT_MS = 6_000
 STEPS_PER_MOMENT_MAX = 20_000
-PACES_MS = ((5, 500), (50, 3_000), (500, 15_000))
 
 
 class Simulation:
@@ -62,6 +61,10 @@ class Simulation:
             OnceAndInOrder(self.history),
             ReadsAreTrue(self.history),
         ]
+        self._complaints: list[tuple[str, str]] = []
+        self.loads = [KINDS[name](self) for name in options.load if name in KINDS]
+        for load in self.loads:
+            self.invariants += load.invariants
         self._up: set[int] = set()
         self._moment_us = self._moment_step = 0
 
@@ -81,6 +84,12 @@ class Simulation:
             "replica.fetch.wait.max.ms": str(chance.choice((500, 2_000))),
             "zookeeper.session.timeout.ms": str(SESSION_TIMEOUT_MS),
             "log.cleaner.enable": "false",
+            **{
+                name: value
+                for load in self.options.load
+                if load in KINDS
+                for name, value in KINDS[load].properties.items()
+            },
         }
 
     def run(self) -> None:
@@ -95,27 +104,43 @@ class Simulation:
     def _start(self) -> None:
         for number, machine in enumerate(self.machines):
             self.world.after(number * SECOND_US, machine.start)
+        wanted = [WantedTopic("events", 2, {})] if RECORDS in self.options.load else []
+        for load in self.loads:
+            wanted += load.topics
+        for number, topic in enumerate(wanted):
+            self._create(topic, "administrator" if number == 0 else f"administrator {number}")
+        if RECORDS in self.options.load:
+            self._start_records()
+        for load in self.loads:
+            load.start()
+        self.nemesis.start()
+
+    def _create(self, topic: WantedTopic, name: str) -> None:
         ready: list[str] = []
-        administrator = Administrator(self.world, self.network, "administrator", self.names)
-        administrator.begin(administrator.create("events", 2, self.options.brokers, {}, lambda: ready.append("events")))
-        self._run_until(lambda: bool(ready), START_S, "the topic was not created")
-        pace_ms = self.chance.choice(PACES_MS)
+        administrator = Administrator(self.world, self.network, name, self.names)
+        administrator.begin(
+            administrator.create(
+                topic.name,
+                topic.partitions,
+                topic.replicas or self.options.brokers,
+                topic.configs,
+                lambda: ready.append(topic.name),
+            )
+        )
+        self._run_until(lambda: bool(ready), START_S, f"{topic.name} was not created")
+
+    def _start_records(self) -> None:
         for index in range(2):
             partition = TopicPartition("events", index)
             acks = self.chance.choice((0, 1))
-            self._produce(f"careful-{index}", partition, -1, pace_ms)
-            self._produce(f"careless-{index}", partition, acks, pace_ms)
-            consumer = Consumer(
-                self.world, self.network, f"reader-{index}", self.names, partition, self.history, pause_ms=pace_ms
-            )
+            self._produce(f"careful-{index}", partition, -1)
+            self._produce(f"careless-{index}", partition, acks)
+            consumer = Consumer(self.world, self.network, f"reader-{index}", self.names, partition, self.history)
             self.consumers.append(consumer)
             consumer.start()
-        self.nemesis.start()
 
-    def _produce(self, name: str, partition: TopicPartition, acks: int, pace_ms: tuple[int, int]) -> None:
-        producer = Producer(
-            self.world, self.network, name, self.names, partition, self.history, acks=acks, pause_ms=pace_ms
-        )
+    def _produce(self, name: str, partition: TopicPartition, acks: int) -> None:
+        producer = Producer(self.world, self.network, name, self.names, partition, self.history, acks=acks)
         self.producers.append(producer)
         producer.start()
 
@@ -123,26 +148,75 @@ class Simulation:
         self.world.tell("heal")
         self.nemesis.end()
         healed_us = self.world.now_us
+        for client in (*self.producers, *self.consumers):
+            client.pace.hurry()
         careful = [producer for producer in self.producers if producer.is_idempotent]
+        for load in self.loads:
+            load.heal()
         self._run_until(
-            lambda: all(producer.last_acknowledged_us > healed_us for producer in careful),
+            lambda: (
+                all(producer.last_acknowledged_us > healed_us for producer in careful)
+                and all(load.has_got_on() for load in self.loads)
+            ),
             HEAL_S,
             "producers do not get on after everything was mended",
         )
         for producer in self.producers:
             producer.is_stopping = True
+        for load in self.loads:
+            load.stop()
         self._run_until(
-            lambda: all(producer.is_done for producer in self.producers), HEAL_S, "producers do not come to their end"
+            lambda: all(producer.is_done for producer in self.producers) and all(load.is_done() for load in self.loads),
+            HEAL_S,
+            "producers do not come to their end",
         )
         self._run_until(self._is_whole, HEAL_S, "replicas do not come together again")
         self._run_until(self._is_read, HEAL_S, "consumers do not come to the end")
+        self._run_until(self._is_known, HEAL_S, "some broker does not know who leads")
+        for load in self.loads:
+            self._run_until(load.is_settled, HEAL_S, f"the load of {load.name} is not settled")
+
+    def complain(self, invariant: str, sentence: str) -> None:
+        """Somebody has seen what may not be; the run ends after this step."""
+        self._complaints.append((invariant, sentence))
+
+    @property
+    def all_are_serving(self) -> bool:
+        return all(
+            machine.is_serving and machine.host is not None and not machine.host.is_paused for machine in self.machines
+        )
+
+    @property
+    def is_calm(self) -> bool:
+        """Nothing is broken, and everybody is in sync."""
+        return (
+            self.all_are_serving
+            and self.network.is_whole
+            and all(
+                truth.stored is not None and len(truth.stored.isr) == len(truth.assigned)
+                for truth in self.observer.living
+            )
+        )
+
+    def _is_known(self) -> bool:
+        """Whether every broker would tell clients what is true."""
+        for truth in self.observer.living:
+            if truth.stored is None:
+                continue
+            true = (truth.stored.leader, truth.stored.leader_epoch)
+            for machine in self.machines:
+                topic = machine.broker.image.topics.get(truth.name.topic) if machine.broker is not None else None
+                known = None if topic is None else topic.partitions.get(truth.name.partition)
+                if known is None or (known.leader_id, known.leader_epoch) != true:
+                    return False
+        return True
 
     def _is_read(self) -> bool:
-        ends = {truth.name: truth.committed_end for truth in self.observer.partitions.values()}
+        ends = {truth.name: truth.committed_end for truth in self.observer.living}
         return all(consumer.position >= ends[consumer.partition] for consumer in self.consumers)
 
     def _is_whole(self) -> bool:
-        for truth in self.observer.partitions.values():
+        for truth in self.observer.living:
             if truth.stored is None or sorted(truth.stored.isr) != sorted(truth.assigned):
                 return False
             ends = {truth.replica(broker_id).log_end_offset for broker_id in truth.assigned}
@@ -171,51 +245,44 @@ class Simulation:
         event = world.next_event()
         if event is None or event.callback is None:
             self._fail("Progress", "nothing will ever happen again")
-        self._check_time_passes()
-        machine = self._machine_of(event.process)
-        if machine is None:
+        if world.now_us == self._moment_us:
+            self._check_time_passes()
+        else:
+            self._moment_us, self._moment_step = world.now_us, world.steps
+        if event.process is None:
             event.callback()
         else:
-            self._run_on(machine, event.callback)
-        self._check(machine)
+            event.process.run(event.callback)
+        self._check()
 
     def _check_time_passes(self) -> None:
         """Whoever goes round and round within one moment would never end."""
-        if self.world.now_us != self._moment_us:
-            self._moment_us, self._moment_step = self.world.now_us, self.world.steps
-        elif self.world.steps - self._moment_step > STEPS_PER_MOMENT_MAX:
+        if self.world.steps - self._moment_step > STEPS_PER_MOMENT_MAX:
             self._fail("Progress", f"more than {STEPS_PER_MOMENT_MAX} steps in one moment")
 
-    def _machine_of(self, process: object) -> Machine | None:
-        if isinstance(process, SimulatedHost):
-            for machine in self.machines:
-                if machine.host is process:
-                    return machine
-        return None
-
-    def _run_on(self, machine: Machine, callback: Callable[[], object]) -> None:
-        assert machine.host is not None
-        machine.disk.now_ms = machine.host.now_ms()
-        try:
-            callback()
-        except PowerLost:
-            machine.die()
-
-    def _check(self, machine: Machine | None) -> None:
+    def _check(self) -> None:
         if self.unforeseen.failures:
             self._fail("Unforeseen", self.unforeseen.failures[0])
-        for each in self.machines:
-            if not each.is_up and each.broker_id in self._up:
-                self._up.discard(each.broker_id)
-                self.observer.went_down(each, lost_power=not self.network.is_on(each.name))
-            elif each.is_up:
-                self._up.add(each.broker_id)
-        if machine is not None:
-            self.observer.look(machine)
+        for machine in self.machines:
+            if machine.has_acted:
+                machine.has_acted = False
+                self._look_at(machine)
+        if self._complaints:
+            self._fail(*self._complaints[0])
         if self.history.complaints:
             self._fail("ReadsAreTrue", self.history.complaints[0])
-        if not self.observer.changed:
-            return
+        if self.observer.changed:
+            self._check_changed()
+
+    def _look_at(self, machine: Machine) -> None:
+        if machine.broker is not None:
+            self._up.add(machine.broker_id)
+            self.observer.look(machine, machine.broker)
+        elif machine.broker_id in self._up:
+            self._up.discard(machine.broker_id)
+            self.observer.went_down(machine, lost_power=not self.network.is_on(machine.name))
+
+    def _check_changed(self) -> None:
         for truth in self.observer.take_changed():
             for replica in truth.replicas.values():
                 if replica.leads_in is not None:
@@ -227,6 +294,10 @@ class Simulation:
             for invariant in self.invariants:
                 for sentence in invariant.check(truth):
                     self._fail(invariant.name, f"{truth.name}: {sentence}")
+            for replica in truth.replicas.values():
+                replica.was_looked_at()
+            if self.nemesis.aimed.when_changed is not None:
+                self.nemesis.aimed.when_changed(truth)
 
     def _fail(self, invariant: str, sentence: str) -> NoReturn:
         raise Violation(invariant, sentence, self.world.steps)

@@ -39,6 +39,11 @@ class Process:
         self.is_alive = True
         self.is_paused = False
         self.held: list[Event] = []
+        self.resumed_us = -1
+
+    def run(self, callback: Callable[[], object]) -> None:
+        """Something happens in it. A machine knows by it that it may be another now."""
+        callback()
 
 
 class World:
@@ -67,6 +72,15 @@ class World:
         self._push(self.now_us + delay_us, event)
         return event
 
+    def give(self, process: Process, callback: Callable[[], object]) -> None:
+        """At once, if the process has time; no more than an event of its own that need not wait in the heap."""
+        if process.is_paused:
+            process.held.append(Event(callback, process))
+        elif process.resumed_us == self.now_us:
+            self.after(0, callback, process)  # behind what it was held up with
+        elif process.is_alive:
+            process.run(callback)
+
     def _push(self, at_us: int, event: Event) -> None:
         self._events_made += 1
         heapq.heappush(self._heap, (at_us, self._events_made, event))
@@ -92,7 +106,7 @@ class World:
 
     def resume(self, process: Process) -> None:
         """What came meanwhile comes now, in its order."""
-        process.is_paused = False
+        process.is_paused, process.resumed_us = False, self.now_us
         held, process.held = process.held, []
         for event in held:
             self._push(self.now_us, event)

@@ -48,6 +48,7 @@ COUNT_READERS = {
 
 # Plans are kept for ever: there is one for each class and version of the protocol. (mypy believes that the class of
 # an unhashable value is unhashable itself.)
+NO_TAGS = b"\x00"
 NULL_STRUCTURE, STRUCTURE = b"\xff", b"\x01"  # before a structure that may be null (KIP-893)
 
 
@@ -104,6 +105,8 @@ def structure_reader(structure: type[Any], version: int, flexible: bool) -> Read
         for name, read in readers:
             values[name], position = read(buffer, position)
         if flexible:
+            if buffer[position] == 0:
+                return structure(**values), position + 1  # no tags, as nearly always
             tags, position = read_tags(buffer, position, tag_readers)
             values.update((names_by_tag[tag], value) for tag, value in tags.items())
         return structure(**values), position
@@ -118,12 +121,10 @@ def structure_writer(structure: type[Any], version: int, flexible: bool) -> Writ
     write_tags = tags_writer(structure, version) if flexible else None  # type: ignore[arg-type]
 
     def write_structure(value: Any) -> bytes:
-        target = bytearray()
-        for name, write in writers:
-            target += write(getattr(value, name))
+        parts = [write(getattr(value, name)) for name, write in writers]
         if write_tags is not None:
-            target += write_tags(value)
-        return bytes(target)
+            parts.append(write_tags(value))
+        return b"".join(parts)
 
     return write_structure
 
@@ -135,6 +136,9 @@ def tags_writer(structure: type[Any], version: int) -> Writer:
     writers = [
         (tag, entry.name, _default(entry), _field_writer(wire_type(entry), version, True)) for tag, entry in tagged
     ]
+
+    if not writers:
+        return lambda _: NO_TAGS
 
     def write_tags(value: Any) -> bytes:
         present = [(tag, write, getattr(value, name), default) for tag, name, default, write in writers]

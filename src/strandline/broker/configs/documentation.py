@@ -113,6 +113,8 @@ broker.rack
     The rack of this broker, over which replicas are spread.
 connections.max.idle.ms
     After which time a connection that sends nothing is closed.
+controller.listener.names
+    Listeners of `listeners` that are passed over, as in KRaft's files: controllers are served with everybody else.
 default.replication.factor
     How many replicas the partitions of a topic get that does not say.
 delete.topic.enable

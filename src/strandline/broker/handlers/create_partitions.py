@@ -21,6 +21,7 @@ from strandline.wire.messages.create_partitions import (
 
 def create_partitions_handler(controller: TopicAdministration, requests: TopicRequests) -> Handler:
     def accept(topic: CreatePartitionsTopic, counts: Counter[str]) -> int:
+        controller.check_here()
         if counts[topic.name] > 1:
             raise Refused(ErrorCode.INVALID_REQUEST, "The topic is in the request more than once.")
         return requests.partition_count(topic)

@@ -39,9 +39,9 @@ def create_topics_handler(
         return requests.new_topic(topic)
 
     async def accept_all(topics: Sequence[CreatableTopic]) -> dict[str, NewTopic | Refused]:
-        too_many = tried(requests.check_total, len(topics))
-        if too_many:
-            return dict.fromkeys((topic.name for topic in topics), too_many)
+        refused = tried(controller.check_here) or tried(requests.check_total, len(topics))
+        if refused:
+            return dict.fromkeys((topic.name for topic in topics), refused)
         counts = Counter(topic.name for topic in topics)
         refused_names = controller.refused_names(counts)
         outcomes = await in_turns(host, topics, lambda topic: tried(accept, topic, counts, refused_names))

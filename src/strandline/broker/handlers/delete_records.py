@@ -73,7 +73,7 @@ def delete_records_handler(partitions: Partitions, directories: LogDirectories, 
         offset = partition.high_watermark if asked.offset == HIGH_WATERMARK else asked.offset
         if offset < 0:
             raise Refused(ErrorCode.OFFSET_OUT_OF_RANGE, f"{offset} is not an offset")
-        partition.log.advance_log_start(offset, high_watermark=partition.high_watermark)
+        partition.advance_log_start(offset)
         return partition, offset
 
     def begin_one(topic: str, asked: DeleteRecordsPartition, deletions: list[Deletion]) -> DeleteRecordsPartitionResult:

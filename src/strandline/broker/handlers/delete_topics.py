@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Sequence
+from uuid import UUID
 
-from strandline.broker.cluster_image import ClusterImage
+from strandline.broker.cluster_image import INTERNAL_TOPICS, JOURNAL
 from strandline.broker.dispatch import Handler, Request
 from strandline.broker.host import Host
 from strandline.broker.outcomes import error_of, tried
@@ -24,16 +25,12 @@ from strandline.wire.primitives import NO_UUID
 DISABLED_HAS_ITS_CODE_FROM = 3
 
 
-def delete_topics_handler(controller: TopicAdministration, image: ClusterImage, host: Host) -> Handler:
+def delete_topics_handler(controller: TopicAdministration, host: Host) -> Handler:
     def name_of(asked: DeleteTopicState) -> str:
         if (asked.name is None) == (asked.topic_id == NO_UUID):
             raise Refused(ErrorCode.INVALID_REQUEST, "A topic is named by its name or by its id, one of both.")
-        if asked.name is not None:
-            return asked.name
-        topic = image.topics_by_id.get(asked.topic_id)
-        if topic is None:
-            raise Refused(ErrorCode.UNKNOWN_TOPIC_ID, "There is no topic with this id.")
-        return topic.name
+        controller.check_here()
+        return controller.name_of(asked.topic_id) if asked.name is None else asked.name
 
     def check(name: str, counts: Counter[str], version: int) -> None:
         if not controller.settings.delete_topic_enable:
@@ -42,24 +39,27 @@ def delete_topics_handler(controller: TopicAdministration, image: ClusterImage, 
             raise Refused(code, "Topics may not be deleted here: delete.topic.enable is false.")
         if counts[name] > 1:
             raise Refused(ErrorCode.INVALID_REQUEST, "The topic is in the request more than once.")
-        topic = image.topics.get(name)
-        if topic is None:
-            raise Refused(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"There is no topic {name!r}.")
-        if topic.is_internal:
+        if name in INTERNAL_TOPICS or name == JOURNAL:
             raise Refused(ErrorCode.INVALID_TOPIC_EXCEPTION, f"{name} is the cluster's own: it may not be deleted.")
 
-    async def delete(names: Iterable[str], version: int) -> dict[str, Exception | None]:
-        counts = Counter(names)
+    async def delete(topics: Sequence[tuple[str, DeleteTopicState]], version: int) -> dict[str, Exception | None]:
+        counts = Counter(name for name, _ in topics)
         checked = await in_turns(host, counts, lambda name: tried(check, name, counts, version))
         outcomes: dict[str, Exception | None] = dict(zip(counts, checked, strict=True))
-        return outcomes | await controller.delete_topics([name for name, refused in outcomes.items() if not refused])
+        wanted = {
+            name: None if asked.topic_id == NO_UUID else UUID(bytes=asked.topic_id)
+            for name, asked in topics
+            if outcomes[name] is None
+        }
+        return outcomes | await controller.delete_topics(wanted)
 
     async def answer(request: Request) -> bytes:
         version = request.api_version
         asked = decode(DeleteTopicsRequest, version, request.body)
         topics = asked.topics or [DeleteTopicState(name) for name in asked.topic_names]  # either, by the version
         names = await in_turns(host, topics, lambda topic: tried(name_of, topic))
-        outcomes = await delete([name for name in names if isinstance(name, str)], version)
+        found = [(name, topic) for name, topic in zip(names, topics, strict=True) if isinstance(name, str)]
+        outcomes = await delete(found, version)
         results = [
             DeletableTopicResult(name, topic.topic_id, *error_of(outcomes[name]))
             if isinstance(name, str)

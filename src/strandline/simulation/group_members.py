@@ -1,0 +1,208 @@
+"""A simulated member of a classic group: joins, is given partitions, works and commits, falls behind, leaves or dies.
+
+It does not read: what it commits for a partition grows from what it found committed, which is all that a coordinator is
+asked to keep. A commit whose outcome is not known may be carried out late; so it commits nothing more before it has
+joined again, in another generation, in which the late one is refused.
+"""
+
+from __future__ import annotations
+
+import json
+from contextlib import suppress
+from enum import Enum
+from typing import TYPE_CHECKING
+
+from strandline.broker.peers import PeerFailed
+from strandline.model.failures import ErrorCode
+from strandline.simulation.coordinated import GROUP, MOVED, CoordinatedClient
+from strandline.wire.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
+from strandline.wire.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol, JoinGroupResponse
+from strandline.wire.messages.leave_group import LeaveGroupRequest, LeaveGroupResponse, MemberIdentity
+from strandline.wire.messages.offset_commit import (
+    OffsetCommitRequest,
+    OffsetCommitRequestPartition,
+    OffsetCommitRequestTopic,
+    OffsetCommitResponse,
+)
+from strandline.wire.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment, SyncGroupResponse
+
+if TYPE_CHECKING:
+    from strandline.simulation.group_load import GroupLoad
+
+JOIN_VERSION = 5
+SYNC_VERSION = 3
+HEARTBEAT_VERSION = 3
+LEAVE_VERSION = 3
+COMMIT_VERSION = 7
+REBALANCE_TIMEOUT_MS = 6_000
+SUBSCRIPTION = b"\0\0\0\0\0\1\0\5tasks\xff\xff\xff\xff"
+NO_GENERATION = -1
+
+EXPECTED = MOVED | {
+    ErrorCode.NONE,
+    ErrorCode.MEMBER_ID_REQUIRED,
+    ErrorCode.REBALANCE_IN_PROGRESS,
+    ErrorCode.UNKNOWN_MEMBER_ID,
+    ErrorCode.ILLEGAL_GENERATION,
+    ErrorCode.FENCED_INSTANCE_ID,
+    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+}
+
+
+class Again(Exception):
+    """It has to join again, as the member that it is or as another."""
+
+
+class Fate(Enum):
+    WORK = 0
+    LEAVE = 1
+    DIE = 2
+    SLEEP = 3  # for longer than its session
+
+
+class GroupMember(CoordinatedClient):
+    def __init__(self, load: GroupLoad, name: str, instance_id: str | None) -> None:
+        simulation = load.simulation
+        super().__init__(load.world, simulation.network, name, simulation.names)
+        self.is_stopping = False
+        self.is_done = False
+        self._load = load
+        self._instance_id = instance_id
+        self._session_timeout_ms = self.chance.choice((2_000, 6_000))
+        self._member_id = ""
+        self._generation = NO_GENERATION
+        self._positions: dict[int, int] = {}
+
+    def start(self) -> None:
+        self.begin(self._run())
+
+    async def _run(self) -> None:
+        while not self.is_stopping:
+            try:
+                await self._join()
+                await self._work()
+            except (Again, PeerFailed):
+                self._positions = {}
+            await self.pause(self.chance.randint(10, 200))
+        await self._leave()
+        self.is_done = True
+
+    # Membership.
+
+    async def _join(self) -> None:
+        protocol = JoinGroupRequestProtocol("range", SUBSCRIPTION)
+        request = JoinGroupRequest(
+            self._load.group,
+            self._session_timeout_ms,
+            REBALANCE_TIMEOUT_MS,
+            self._member_id,
+            self._instance_id,
+            "consumer",
+            [protocol],
+        )
+        coordinator = await self.coordinator_of(GROUP, self._load.group)
+        patience_ms = REBALANCE_TIMEOUT_MS + self.request_timeout_ms
+        try:
+            caller = self.caller(coordinator)
+            answer = await caller.ask(request, JoinGroupResponse, version=JOIN_VERSION, timeout_ms=patience_ms)
+        except PeerFailed:
+            self.forget_coordinator(GROUP, self._load.group)
+            raise
+        if answer.error_code == ErrorCode.MEMBER_ID_REQUIRED:
+            self._member_id = answer.member_id
+        self._check(request, answer.error_code)
+        self._member_id, self._generation = answer.member_id, answer.generation_id
+        await self._sync(answer)
+
+    async def _sync(self, joined: JoinGroupResponse) -> None:
+        assignments = self._assign(joined) if joined.leader == self._member_id else []
+        request = SyncGroupRequest(
+            self._load.group, self._generation, self._member_id, self._instance_id, assignments=assignments
+        )
+        answer = await self.ask_coordinator(GROUP, self._load.group, request, SyncGroupResponse, SYNC_VERSION)
+        self._check(request, answer.error_code)
+        if not answer.assignment:
+            raise Again  # it came after its leader had assigned everything
+        told = json.loads(answer.assignment)
+        owner = self._instance_id or self._member_id
+        self._load.assigned(self.name, owner, self._generation, told["by"], told["partitions"])
+        self._positions = await self._load.positions(self, told["partitions"])
+
+    def _assign(self, joined: JoinGroupResponse) -> list[SyncGroupRequestAssignment]:
+        """In turn; with a mark that tells this assignment from all others."""
+        members = sorted(each.member_id for each in joined.members)
+        mark = f"{self.name}/{self.world.now_us}"
+        return [
+            SyncGroupRequestAssignment(
+                member,
+                json.dumps({"by": mark, "partitions": self._load.indexes[place :: len(members)]}).encode(),
+            )
+            for place, member in enumerate(members)
+        ]
+
+    async def _leave(self) -> None:
+        request = LeaveGroupRequest(self._load.group, members=[MemberIdentity(self._member_id, self._instance_id)])
+        if self._member_id:
+            with suppress(PeerFailed):  # its session will end
+                await self.ask_coordinator(GROUP, self._load.group, request, LeaveGroupResponse, LEAVE_VERSION)
+        self._member_id, self._generation = "", NO_GENERATION
+
+    # Work.
+
+    async def _work(self) -> None:
+        while not self.is_stopping:
+            await self._meet(self._fate())
+            await self.pause(min(self.pace.pause_ms(), self._session_timeout_ms // 2))
+            if self._positions and self.chance.random() < 0.6:
+                await self._commit()
+            else:
+                await self._beat()
+
+    def _fate(self) -> Fate:
+        return Fate.WORK if self._load.is_healed else self.chance.choices(list(Fate), (100, 2, 1, 1))[0]
+
+    async def _meet(self, fate: Fate) -> None:
+        if fate is Fate.LEAVE:
+            await self._leave()
+            raise Again
+        if fate is Fate.DIE:
+            self._member_id = ""
+            raise Again
+        if fate is Fate.SLEEP:
+            await self.pause(self._session_timeout_ms * 2)
+
+    async def _beat(self) -> None:
+        request = HeartbeatRequest(self._load.group, self._generation, self._member_id, self._instance_id)
+        answer = await self.ask_coordinator(GROUP, self._load.group, request, HeartbeatResponse, HEARTBEAT_VERSION)
+        self._check(request, answer.error_code)
+
+    async def _commit(self) -> None:
+        index = self.chance.choice(list(self._positions))
+        self._positions[index] += self.chance.randint(0, 3)
+        offset = self._positions[index]
+        partition = OffsetCommitRequestPartition(index, offset, committed_metadata=self.name)
+        request = OffsetCommitRequest(
+            self._load.group,
+            self._generation,
+            self._member_id,
+            group_instance_id=self._instance_id,
+            topics=[OffsetCommitRequestTopic(self._load.topic, partitions=[partition])],
+        )
+        sent_us, generation = self.world.now_us, self._generation
+        self._load.sent(index, offset)
+        answer = await self.ask_coordinator(GROUP, self._load.group, request, OffsetCommitResponse, COMMIT_VERSION)
+        self._check(request, answer.topics[0].partitions[0].error_code)
+        self._load.committed(self.name, generation, index, offset, sent_us)
+
+    def _check(self, request: object, code: int) -> None:
+        """Raises `Again` unless it is all right."""
+        error_code = ErrorCode(code)
+        if error_code not in EXPECTED:
+            name = type(request).__name__
+            self._load.complain("ExpectedErrors", f"{self.name} sent {name} and was told {error_code.name}")
+        if error_code in MOVED:
+            self.forget_coordinator(GROUP, self._load.group)
+        if error_code in (ErrorCode.UNKNOWN_MEMBER_ID, ErrorCode.FENCED_INSTANCE_ID):
+            self._member_id = ""
+        if error_code is not ErrorCode.NONE:
+            raise Again

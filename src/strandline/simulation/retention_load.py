@@ -1,0 +1,115 @@
+"""The load of retention: a topic of which old segments are deleted by size and by age while it is written and read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, ClassVar
+
+from strandline.model.failures import ErrorCode
+from strandline.model.partitions import TopicPartition
+from strandline.simulation.consumers import Consumer
+from strandline.simulation.load import Load, WantedTopic
+from strandline.simulation.observed import PartitionTruth, Replica
+from strandline.simulation.producers import ACKS_ALL, Producer
+from strandline.wire.messages.fetch import PartitionData
+
+if TYPE_CHECKING:
+    from strandline.log.log import Log
+    from strandline.simulation.simulation import Simulation
+
+TOPIC = "news"
+PARTITION = TopicPartition(TOPIC, 0)
+
+
+class LogStartGoesUp:
+    """Within one life of a log; and never beyond what is committed."""
+
+    name = "LogStartGoesUp"
+
+    def __init__(self) -> None:
+        self._known: dict[Replica, tuple[Log, int]] = {}
+
+    def check(self, truth: PartitionTruth) -> Iterator[str]:
+        for replica in truth.replicas.values():
+            if replica.log is None or not replica.is_up or replica.is_unread:
+                continue
+            log, start = self._known.get(replica, (replica.log, 0))
+            self._known[replica] = (replica.log, replica.log_start_offset)
+            if log is replica.log and replica.log_start_offset < start:
+                yield f"{replica.broker_id}: the log began at {start}, and begins at {replica.log_start_offset}"
+            if replica.log_start_offset > truth.committed_end:
+                yield (
+                    f"{replica.broker_id}: the log begins at {replica.log_start_offset}, and no more than"
+                    f" {truth.committed_end} is committed"
+                )
+
+
+class LateReader(Consumer):
+    """Goes on where the log begins, when what it asks for has been deleted."""
+
+    def __init__(self, load: RetentionLoad, name: str) -> None:
+        simulation = load.simulation
+        super().__init__(load.world, simulation.network, name, simulation.names, PARTITION, simulation.history)
+        self._load = load
+
+    def _heard(self, data: PartitionData) -> None:
+        if data.error_code == ErrorCode.OFFSET_OUT_OF_RANGE:
+            begin = self._load.log_start()
+            if begin > self.position:
+                self.position = begin
+                return
+        super()._heard(data)
+
+
+class RetentionLoad(Load):
+    name = "retention"
+    topics = (WantedTopic(TOPIC, 1, {"segment.bytes": "1024", "retention.bytes": "4096", "retention.ms": "20000"}),)
+    properties: ClassVar = {
+        "log.retention.check.interval.ms": "1500",
+        "log.initial.task.delay.ms": "500",
+        "log.segment.delete.delay.ms": "3000",
+    }
+
+    def __init__(self, simulation: Simulation) -> None:
+        super().__init__(simulation)
+        self.invariants = [LogStartGoesUp()]
+        self._producers: list[Producer] = []
+        self._readers: list[Consumer] = []
+        self._healed_us = 0
+
+    def start(self) -> None:
+        simulation = self.simulation
+        world, network, names, history = self.world, simulation.network, simulation.names, simulation.history
+        # One does not wait for followers, so that there is something that is old and not committed.
+        for name, acks in (("reporter", ACKS_ALL), ("stringer", 1)):
+            self._producers.append(Producer(world, network, name, names, PARTITION, history, acks=acks))
+        self._readers += [LateReader(self, "latecomer"), LateReader(self, "subscriber")]
+        for producer in self._producers:
+            producer.pace.hurry()  # or there would be little to delete
+            producer.start()
+        for reader in self._readers:
+            reader.start()
+
+    def log_start(self) -> int:
+        """Of whoever has deleted most."""
+        (truth,) = (truth for truth in self.simulation.observer.living if truth.name == PARTITION)
+        return max(replica.log_start_offset for replica in truth.replicas.values())
+
+    def heal(self) -> None:
+        self._healed_us = self.world.now_us
+        for reader in self._readers:
+            reader.pace.hurry()
+
+    def has_got_on(self) -> bool:
+        return all(producer.last_acknowledged_us > self._healed_us for producer in self._producers)
+
+    def stop(self) -> None:
+        for producer in self._producers:
+            producer.is_stopping = True
+
+    def is_done(self) -> bool:
+        return all(producer.is_done for producer in self._producers)
+
+    def is_settled(self) -> bool:
+        (truth,) = (truth for truth in self.simulation.observer.living if truth.name == PARTITION)
+        return all(reader.position >= truth.committed_end for reader in self._readers)

@@ -1,0 +1,154 @@
+"""The load of transactions: producers of a few transactional ids, each now and then replaced by another while it lives,
+beside a plain one; readers of committed data, and of all."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar
+
+from strandline.model.partitions import TopicPartition
+from strandline.simulation.committed_readers import CommittedReader
+from strandline.simulation.consumers import Consumer
+from strandline.simulation.load import COMPACTED, COMPACTION, Load, WantedTopic
+from strandline.simulation.producers import Producer
+from strandline.simulation.transaction_history import Transaction, TransactionalId, TransactionHistory
+from strandline.simulation.transaction_invariants import LastStableOffset, WholeTransactions, ZombiesAreFenced
+from strandline.simulation.transactional_producers import TransactionalProducer
+
+if TYPE_CHECKING:
+    from strandline.simulation.simulation import Simulation
+
+SECOND_US = 1_000_000
+IDS = 2
+PARTITIONS = 3
+
+
+class TransactionLoad(Load):
+    name = "transactions"
+    topic = "ledger"
+    topics = (WantedTopic(topic, PARTITIONS, {}),)
+    properties: ClassVar = {
+        "transaction.state.log.num.partitions": "1",
+        "transaction.state.log.replication.factor": "3",
+        "transaction.state.log.min.isr": "2",
+        "transaction.abort.timed.out.transaction.cleanup.interval.ms": "1000",
+    }
+
+    def __init__(self, simulation: Simulation) -> None:
+        super().__init__(simulation)
+        self.records = simulation.history
+        self.history = TransactionHistory()
+        self.partitions = [TopicPartition(self.topic, index) for index in range(PARTITIONS)]
+        self.invariants = [
+            WholeTransactions(self.history, self.topic),
+            LastStableOffset(self.history, self.topic),
+            ZombiesAreFenced(self.history, self.topic),
+        ]
+        self.is_compacted = COMPACTION in simulation.options.load
+        if self.is_compacted:
+            self.topics = (WantedTopic(self.topic, PARTITIONS, COMPACTED),)
+        self._chance = self.world.chance("transactions")
+        self._ids = [TransactionalId(f"payer-{number}", f"payees-{number}") for number in range(IDS)]
+        self._producers: dict[str, list[TransactionalProducer]] = {each.name: [] for each in self._ids}
+        self._plain: list[Producer] = []
+        self._readers: list[Consumer] = []
+        self._is_stopping = False
+        self._healed_us = 0
+
+    def start(self) -> None:
+        for owner in self._ids:
+            self._replace(owner)
+        self._keep_up()
+        for partition in self.partitions:
+            self._readers.append(CommittedReader(self, f"auditor-{partition.partition}", partition))
+        if not self.is_compacted:
+            self._start_plain()
+        for plain in self._plain:
+            plain.start()
+        for reader in self._readers:
+            reader.start()
+
+    def _start_plain(self) -> None:
+        """Records that have no key, among those of transactions; and one who reads everything."""
+        simulation = self.simulation
+        world, network, names, partition = self.world, simulation.network, simulation.names, self.partitions[0]
+        self._plain.append(Producer(world, network, "bystander", names, partition, self.records))
+        self._readers.append(Consumer(world, network, "onlooker", names, partition, self.records))
+
+    def _replace(self, owner: TransactionalId) -> None:
+        """By one that knows nothing of those before it; nor do they of it."""
+        if self._is_stopping:
+            return
+        name = f"{owner.name}.{len(self._producers[owner.name]) + 1}"
+        producer = TransactionalProducer(self, owner, name)
+        self.world.tell(f"{name} begins")
+        self._producers[owner.name].append(producer)
+        if self._healed_us:
+            producer.pace.hurry()
+        producer.start()
+        if not self._healed_us:
+            self.world.after(int(self._chance.uniform(5, 40) * SECOND_US), lambda: self._replace(owner))
+
+    def _keep_up(self) -> None:
+        """Of those that replaced one another one must be left."""
+        for owner in self._ids:
+            if all(producer.is_done for producer in self._producers[owner.name]):
+                self._replace(owner)
+        if not self._is_stopping:
+            self.world.after(SECOND_US, self._keep_up)
+
+    # What producers did and heard.
+
+    def begin(self, owner: TransactionalId, name: str, producer_epoch: int) -> Transaction:
+        transaction = Transaction(owner, name, producer_epoch, offset=len(owner.transactions))
+        owner.transactions.append(transaction)
+        return transaction
+
+    def ended(self, transaction: Transaction) -> None:
+        self.history.committed_count += bool(transaction.outcome)
+        self.world.tell(f"{transaction} is {'committed' if transaction.outcome else 'aborted'}")
+
+    def saw_offset(self, who: str, owner: TransactionalId, at_least: int, offset: int) -> None:
+        transaction = owner.transactions[offset] if offset >= 0 else None
+        if offset < at_least:
+            committed = owner.transactions[at_least]
+            self.complain("OffsetsInTransactions", f"{who} finds {offset} for {owner.group}, after {committed}")
+        if transaction is not None and (not transaction.may_commit or transaction.outcome is False):
+            self.complain("OffsetsInTransactions", f"{who} finds {offset}, of {transaction}, which was not committed")
+
+    # The end.
+
+    def heal(self) -> None:
+        self._healed_us = self.world.now_us
+        for reader in self._readers:
+            reader.pace.hurry()
+        for producers in self._producers.values():
+            for producer in producers:
+                producer.pace.hurry()
+        for plain in self._plain:
+            plain.pace.hurry()
+
+    def has_got_on(self) -> bool:
+        return all(
+            any(producer.last_committed_us > self._healed_us for producer in producers)
+            for producers in self._producers.values()
+        )
+
+    def stop(self) -> None:
+        self._is_stopping = True
+        for producers in self._producers.values():
+            for producer in producers:
+                producer.is_stopping = True
+        for plain in self._plain:
+            plain.is_stopping = True
+
+    def is_done(self) -> bool:
+        return all(producer.is_done for producers in self._producers.values() for producer in producers) and all(
+            plain.is_done for plain in self._plain
+        )
+
+    def is_settled(self) -> bool:
+        """No transaction hangs, and whoever reads has read all."""
+        ends = {truth.name: truth.committed_end for truth in self.simulation.observer.living}
+        return not any(partition.open for partition in self.history.partitions.values()) and all(
+            reader.position >= ends[reader.partition] for reader in self._readers
+        )

@@ -1,0 +1,69 @@
+"""Real processes: mutated frames, kills, and everything else that can go wrong around a cluster."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from typing import Any
+
+from tests.fuzz.run import fuzz
+from tests.fuzz.verdict import faults
+from tests.proof.results import DIRECTORY, Result, result
+
+FRAMES_AT_ONCE = 100_000
+NOT_POSSIBLE = 2
+
+
+def prove_frames(frames: int, seed: int) -> Result:
+    """In rounds, each against a broker of its own."""
+    began_s = time.monotonic()
+    figures = {"frames": 0, "answers": 0, "connections": 0, "good_round_trips": 0, "seed": seed}
+    problems: list[str] = []
+    kinds: set[tuple[int, int]] = set()
+    while figures["frames"] < frames:
+        report, said = fuzz(min(FRAMES_AT_ONCE, frames - figures["frames"]), seed + figures["frames"])
+        print(report, flush=True)
+        problems += faults(report, said)
+        kinds |= report.kinds
+        for name in ("frames", "answers", "connections", "good_round_trips"):
+            figures[name] += getattr(report, name)
+    figures["kinds"] = len(kinds)
+    seconds = time.monotonic() - began_s
+    return result("frames", sound=not problems, seconds=seconds, figures=figures, problems=problems)
+
+
+def prove_kills(cycles: int, seed: int) -> Result:
+    at_least = str(4_000 * cycles)
+    return _chaos("kills", ["--cycles", str(cycles), "--rate", "450", "--at-least", at_least, "--seed", str(seed)])
+
+
+def prove_chaos(minutes: float, seed: int) -> Result:
+    at_least = str(int(minutes * 1_600))
+    return _chaos(
+        "chaos",
+        ["--network", "--faults", "all", "--minutes", str(minutes), "--at-least", at_least, "--seed", str(seed)],
+    )
+
+
+def _chaos(part: str, arguments: list[str]) -> Result:
+    began_s, directory = time.monotonic(), os.path.abspath(f"{DIRECTORY}/{part}-{os.getpid()}")
+    command = [sys.executable, "-m", "tests.chaos", "--directory", directory, *arguments]
+    code = subprocess.run(command, check=False).returncode
+    seconds = time.monotonic() - began_s
+    figures: dict[str, Any] = {"directory": os.path.relpath(directory)}
+    problems = []
+    try:
+        with open(f"{directory}/scoreboard.json", encoding="utf-8") as file:
+            found = json.load(file)
+        figures |= {name: value for name, value in found.items() if name != "struck"}
+        for name in ("replica_differences", "crashes", "failures", "void_because"):
+            problems += [f"{name}: {each}" for each in found[name]]
+        problems += [f"{count} {name}" for name, count in found["bad_anomalies"].items()]
+    except FileNotFoundError:
+        problems.append(
+            "it cannot run here" if code == NOT_POSSIBLE else f"it ended with {code} and without an account"
+        )
+    return result(part, sound=code == 0, seconds=seconds, figures=figures, problems=problems)

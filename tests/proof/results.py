@@ -1,0 +1,68 @@
+"""What each part of the proof came to, and at which commit, kept from one run to the next in `build/proof`."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import time
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+DIRECTORY = "build/proof"
+UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True)
+class Result:
+    part: str
+    sound: bool
+    seconds: float
+    figures: dict[str, Any]
+    problems: list[str] = field(default_factory=list)
+    commit: str = UNKNOWN
+    taken: str = ""
+
+    def save(self) -> None:
+        os.makedirs(DIRECTORY, exist_ok=True)
+        temporary = f"{DIRECTORY}/{self.part}.json.tmp"
+        with open(temporary, "w", encoding="utf-8") as file:
+            json.dump(asdict(self), file, indent=2)
+        os.replace(temporary, f"{DIRECTORY}/{self.part}.json")
+
+
+def result(
+    part: str, *, sound: bool, seconds: float, figures: dict[str, Any], problems: list[str] | None = None
+) -> Result:
+    taken = time.strftime("%Y-%m-%d %H:%M", time.gmtime())
+    return Result(part, sound, round(seconds, 1), figures, problems or [], current_commit(), taken)
+
+
+def load(part: str) -> Result | None:
+    try:
+        with open(f"{DIRECTORY}/{part}.json", encoding="utf-8") as file:
+            return Result(**json.load(file))
+    except FileNotFoundError:
+        return None
+
+
+def current_commit() -> str:
+    """With a plus where the code is not what was committed."""
+    commit = _git("rev-parse", "--short=10", "HEAD")
+    return commit + ("+" if _git("status", "--porcelain", "--", "src", "tests") else "")
+
+
+def age_of(found: Result) -> str:
+    """Empty where it is about the code that is here."""
+    if found.commit == current_commit() and not found.commit.endswith("+"):
+        return ""
+    behind = _git("rev-list", "--count", f"{found.commit.rstrip('+')}..HEAD", "--", "src")
+    measured = found.commit.rstrip("+") + (" with changes" if found.commit.endswith("+") else "")
+    if behind in ("", "0"):
+        return measured if found.commit.endswith("+") else ""
+    return f"{measured}, {behind} commits to the code ago"
+
+
+def _git(*arguments: str) -> str:
+    done = subprocess.run(["git", *arguments], capture_output=True, text=True, check=False)
+    return done.stdout.strip() if done.returncode == 0 else ""

@@ -1,0 +1,118 @@
+"""The scoreboard: put together from what the parts left, and written into docs/proof.md between two marks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from tests.proof.results import Result, age_of, current_commit, load
+
+DOCUMENT = "docs/proof.md"
+BEGIN, END = "<!-- scoreboard: make proof writes what follows -->\n", "<!-- end of the scoreboard -->\n"
+PARTS = ("seeds", "mutations", "crashes", "frames", "kills", "chaos")
+Row = tuple[str, str]
+
+
+def rows() -> list[Row]:
+    """Of a part that is about other code than what is here, that it is; of one that was not run, that it was not."""
+    found: list[Row] = [("commit", current_commit())]
+    for part in PARTS:
+        result = load(part)
+        if result is None:
+            found.append((part, "not run"))
+            continue
+        found += _rows_of(result)
+        found += [("!", problem.splitlines()[0]) for problem in result.problems]
+        old = age_of(result)
+        if old:
+            found.append((f"{part}: measured at", old))
+    return found
+
+
+def _rows_of(result: Result) -> Iterator[Row]:
+    figures = result.figures
+    if result.part == "seeds":
+        yield "seeds", f"{figures['seeds']:,}, from {figures['first_seed']} on"
+        yield "simulated hours", _hours(figures)
+        yield (
+            "operations",
+            f"{figures['acknowledged']:,} acknowledged, {figures['read']:,} read, {figures['steps']:,} steps",
+        )
+        yield "faults injected", _counted(figures["faults"])
+        yield "violations", str(figures["violations"])
+    elif result.part == "mutations":
+        yield (
+            "mutations caught",
+            f"{figures['caught']} of {figures['mutations']}, within {figures['seeds_max']} seeds each",
+        )
+    elif result.part == "crashes":
+        yield (
+            "power cuts",
+            f"{figures['crashes']:,}, after each of {figures['steps']:,} steps of {figures['runs']} runs",
+        )
+        yield "recovered byte positions", f"{figures['byte_positions']:,}"
+    elif result.part == "frames":
+        yield "frames fuzzed", f"{figures['frames']:,}, of {figures['kinds']} APIs and versions"
+    elif "acknowledged" in figures:
+        yield from _chaos_rows(result.part, figures)
+    else:
+        yield result.part, "no account"
+
+
+def _hours(figures: dict[str, Any]) -> str:
+    return (
+        f"{figures['simulated_hours']:,} ({figures['hours_per_minute']} in a minute of the clock,"
+        f" {figures['hours_per_core_minute']} of a core)"
+    )
+
+
+def _chaos_rows(part: str, figures: dict[str, Any]) -> Iterator[Row]:
+    silences = figures["unavailable_s_all"]
+    yield f"{part}: minutes", f"{figures['seconds'] / 60:.1f}"
+    yield f"{part}: faults", _counted(figures["faults"])
+    yield (
+        f"{part}: acknowledged",
+        f"{figures['acknowledged']:,}, of {figures['checked_operations']:,} operations checked",
+    )
+    transactions = f"{figures['transactions_committed']:,} committed, {figures['transactions_aborted']:,} aborted"
+    yield f"{part}: transactions", transactions
+    yield (
+        f"{part}: lost, duplicated, out of order",
+        f"{figures['lost']}, {figures['doubled']}, {figures['out_of_order']}",
+    )
+    yield f"{part}: unavailable p50, p99", f"{silences['p50']:.1f} s, {silences['p99']:.1f} s"
+    compared, differing = figures["replica_bytes_compared"], len(figures["replica_differences"])
+    yield f"{part}: replicas compared", f"{compared:,} bytes, {differing} partitions differ"
+
+
+def _counted(counts: dict[str, int]) -> str:
+    return f"{sum(counts.values()):,}: " + ", ".join(f"{name} {count:,}" for name, count in sorted(counts.items()))
+
+
+def as_text(found: list[Row]) -> str:
+    width = max(len(name) for name, _ in found)
+    return "\n".join(f"{name:<{width}}  {value}" for name, value in found)
+
+
+def as_markdown(found: list[Row]) -> str:
+    lines = ["| | |", "|---|---|", *(f"| {name} | {_in_a_cell(value)} |" for name, value in found)]
+    mutations = load("mutations")
+    if mutations is not None:
+        lines += ["", "| safeguard that was switched off | noticed by | seeds |", "|---|---|---|"]
+        lines += [f"| {name} | {invariant} | {seeds} |" for name, invariant, seeds in mutations.figures["table"]]
+    return "\n".join(lines) + "\n"
+
+
+def _in_a_cell(value: str) -> str:
+    return value.replace("|", "\\|")
+
+
+def write_document(found: list[Row]) -> None:
+    with open(DOCUMENT, encoding="utf-8") as file:
+        text = file.read()
+    before, mark, rest = text.partition(BEGIN)
+    _, end, after = rest.partition(END)
+    if not (mark and end):
+        raise SystemExit(f"proof: {DOCUMENT} has no place for the scoreboard any more: {BEGIN.strip()}")
+    with open(DOCUMENT, "w", encoding="utf-8") as file:
+        file.write(before + BEGIN + as_markdown(found) + END + after)

@@ -1,0 +1,81 @@
+"""Seeds in the simulator, and the safeguards that it must miss when they are not there."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections import Counter
+from collections.abc import Sequence
+
+from tests.proof.results import Result, result
+from tests.simulation.hunt import Caught, hunt
+from tests.simulation.load_mutations import ALL_MUTATIONS
+
+from strandline.simulation.many_runs import cores, run_all
+from strandline.simulation.options import Options
+from strandline.simulation.runs import Outcome
+
+MS_PER_HOUR = 3_600_000
+EVERY = 50
+
+
+def prove_seeds(seeds: int, first: int) -> Result:
+    began_s, began_core_s = time.monotonic(), _core_s()
+    outcomes: list[Outcome] = []
+    for outcome in run_all([Options(seed=first + index) for index in range(seeds)], cores()):
+        outcomes.append(outcome)
+        if outcome.violation is not None:
+            print(f"VIOLATION: {outcome.command}: {outcome.violation}", flush=True)
+        if len(outcomes) % EVERY == 0:
+            _tell(outcomes, began_s)
+    seconds = time.monotonic() - began_s
+    violations = [f"{each.command}: {each.violation}" for each in outcomes if each.violation is not None]
+    hours = _hours(outcomes)
+    faults: Counter[str] = sum((each.faults for each in outcomes), Counter())
+    figures = {
+        "seeds": seeds,
+        "first_seed": first,
+        "simulated_hours": round(hours, 2),
+        "hours_per_minute": round(hours * 60 / seconds, 2),
+        "hours_per_core_minute": round(hours * 60 / max(_core_s() - began_core_s, 0.01), 2),
+        "steps": sum(each.steps for each in outcomes),
+        "acknowledged": sum(each.acknowledged for each in outcomes),
+        "read": sum(each.read for each in outcomes),
+        "faults": dict(sorted(faults.items())),
+        "violations": len(violations),
+    }
+    return result("seeds", sound=not violations, seconds=seconds, figures=figures, problems=violations)
+
+
+def prove_mutations(seeds_max: int) -> Result:
+    began_s = time.monotonic()
+    caught: list[Caught] = []
+    for each in hunt(ALL_MUTATIONS, seeds_max, cores()):
+        caught.append(each)
+        print(each, flush=True)
+    names = [mutation.name for mutation in ALL_MUTATIONS]
+    caught.sort(key=lambda each: names.index(each.name))
+    missed = [each.name for each in caught if each.invariant is None]
+    figures = {
+        "mutations": len(caught),
+        "caught": len(caught) - len(missed),
+        "seeds_max": seeds_max,
+        "table": [[each.name, each.invariant or "nobody", each.seeds] for each in caught],
+    }
+    problems = [f"nobody noticed within {seeds_max} seeds: {name}" for name in missed]
+    seconds = time.monotonic() - began_s
+    return result("mutations", sound=not missed, seconds=seconds, figures=figures, problems=problems)
+
+
+def _hours(outcomes: Sequence[Outcome]) -> float:
+    return sum(each.simulated_ms for each in outcomes) / MS_PER_HOUR
+
+
+def _tell(outcomes: Sequence[Outcome], began_s: float) -> None:
+    rate = _hours(outcomes) * 60 / (time.monotonic() - began_s)
+    print(f"{len(outcomes)} seeds, {_hours(outcomes):.1f} hours, {rate:.1f} in a minute", file=sys.stderr, flush=True)
+
+
+def _core_s() -> float:
+    return sum(os.times()[:4])
