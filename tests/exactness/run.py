@@ -60,6 +60,7 @@ class Run:
         records: int,
         kills: int,
         seed: int = 0,
+        batches_per_kill: int = BATCHES_PER_KILL,
         pause_s: float = PAUSE_S,
         tell: Tell = print,
     ) -> None:
@@ -68,7 +69,7 @@ class Run:
         self.records = records
         self.outcome = Outcome()
         self._kills_left = [KINDS[number % len(KINDS)] for number in range(kills)]
-        self._batch_records = max(100, records // (BATCHES_PER_KILL * max(kills, 1)))
+        self._batch_records = max(100, records // (batches_per_kill * max(kills, 1)))
         self._chance = Random(seed)
         self._pause_s = pause_s
         self._tell = tell
