@@ -62,6 +62,9 @@ class PartitionOwner(Protocol):
     def carry_out(self, partition: Partition, effects: tuple[ReplicaEffect, ...]) -> None:
         """Effects that reach beyond the partition; the others are done already, and here to be told of."""
 
+    def follower_flushed(self, partition: Partition) -> None:
+        """The disk has what it follows with."""
+
 
 class Partition:
     __slots__ = (
@@ -192,6 +195,8 @@ class Partition:
         """The recovery point of the log has moved."""
         if self.leader is not None:
             self._moved(self.leader.high_watermark)
+        elif self._replica.follower is not None:
+            self._owner.follower_flushed(self)
 
     def _moved(self, high_watermark: int | None) -> None:
         leader = self.leader

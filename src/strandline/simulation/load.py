@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from strandline.simulation.simulation import Simulation
 
 COMPACTION = "compaction"
+FLUSHES = "flushes"
 COMPACTED = {"cleanup.policy": "compact", "segment.bytes": "1024", "min.cleanable.dirty.ratio": "0.1"}
 
 
