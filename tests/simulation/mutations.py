@@ -37,6 +37,7 @@ from strandline.replication.follower import Follower, FollowerState
 from strandline.replication.isr import InSyncReplicas
 from strandline.replication.leader import Leader
 from strandline.replication.replica import Replica
+from strandline.replication.requests import Fetch
 from strandline.wire.messages.fetch import PartitionData
 
 Patch = pytest.MonkeyPatch
@@ -221,12 +222,15 @@ def take_late_answers(patch: Patch) -> None:
         follow(self, partition)
 
     def fetched(self: ReplicaFetcher, key: Any, data: PartitionData) -> None:
-        partition = ever[self][key]
-        if partition.follower is not None and not data.error_code and isinstance(data.records, bytes | memoryview):
+        partition, request = ever[self][key], self._asked.get(key)
+        asks = None if partition.follower is None else partition.follower._next_request()
+        is_late = not (isinstance(asks, Fetch) and request is not None and request.asks_the_same_as(asks))
+        if key in self._partitions and not is_late:
+            original(self, key, data)
+        elif partition.follower is not None and not data.error_code and data.diverging_epoch.epoch < 0:
+            assert isinstance(data.records, bytes | memoryview)
             adopt = Adopt(data.high_watermark, data.log_start_offset)
             self._carry_out(partition, (AppendFetched(adopt),), data.records)
-        else:
-            original(self, key, data)
 
     original = ReplicaFetcher._fetched_partition
     patch.setattr(ReplicaFetcher, "follow", follow_for_ever)
@@ -290,7 +294,7 @@ MUTATIONS = (
     Mutation(
         "a follower believes any high watermark", follow_with_any_high_watermark, ELECTIONS, "HighWatermarkBounds", 2
     ),
-    Mutation("progress of an older epoch counts", count_old_epochs, ELECTIONS, "StrongIsr", 7),
+    Mutation("progress of an older epoch counts", count_old_epochs, ("die_at_commit", "kill", "stop")),
     Mutation(
         "acks=all is answered by the leader alone",
         replaced(produce, "ALL_IN_SYNC", 99),
