@@ -14,7 +14,7 @@ from weakref import WeakKeyDictionary
 
 import pytest
 
-from strandline.broker import controller_office, controller_writes, isr_changes
+from strandline.broker import controller_office, controller_writes, follower_fetches, isr_changes
 from strandline.broker.controller_fence import ControllerFence
 from strandline.broker.controller_loop import ControllerLoop
 from strandline.broker.controller_office import Office
@@ -193,10 +193,15 @@ def ask_once(patch: Patch) -> None:
     patch.setattr(ReplicaFetcher, "_soon", lambda self, delay_ms=0: original(self, delay_ms) if delay_ms == 0 else None)
 
 
+def never_diverge(patch: Patch) -> None:
+    patch.setattr(fetch, "diverging_epoch", nothing)
+    patch.setattr(follower_fetches, "diverging_epoch", nothing)
+
+
 def fetch_in_any_epoch(patch: Patch) -> None:
     """Each of the two is enough: logs do not diverge within an epoch, and an epoch before tells them apart."""
     patch.setattr(Leader, "check_epoch", nothing)
-    patch.setattr(fetch, "_diverging", nothing)
+    never_diverge(patch)
 
 
 def never_reconcile(patch: Patch) -> None:
@@ -208,7 +213,7 @@ def never_reconcile(patch: Patch) -> None:
         return ()
 
     patch.setattr(Follower, "begin", begin)
-    patch.setattr(fetch, "_diverging", nothing)
+    never_diverge(patch)
 
 
 def take_late_answers(patch: Patch) -> None:
