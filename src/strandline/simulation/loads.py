@@ -22,5 +22,5 @@ def loads_of(seed: int) -> tuple[str, ...]:
     """Where nobody says which: one or two, sometimes many, drawn from a stream of their own. What there is of one load
     costs as much in a crowd, and there are fewer seeds of it in an hour."""
     chance = Random(f"{seed}/loads")
-    count = chance.choice((1, 1, 1, 1, 2, 2, 3, len(LOADS)))
+    (count,) = chance.choices((1, 2, 3, len(LOADS)), (10, 4, 2, 1))
     return tuple(sorted(chance.sample(LOADS, count), key=LOADS.index))
