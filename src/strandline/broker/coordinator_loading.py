@@ -61,9 +61,11 @@ class LoadingQueue:
         self._is_busy = False
 
     def load(self, loading: Loading) -> None:
+        """Begins later, for itself: what goes wrong is none of the caller's business."""
         self._waiting.append(loading)
         if not self._is_busy:
-            self._begin_next()
+            self._is_busy = True
+            self._host.call_soon(self._begin_next)
 
     def _begin_next(self) -> None:
         self._is_busy = bool(self._waiting)
@@ -76,7 +78,7 @@ class LoadingQueue:
             return
         try:
             chunk = loading.read(self._chunk_bytes)
-        except StorageFailed as failure:
+        except Exception as failure:  # rot, a disk that fails, a bug: the partitions behind it must not wait for ever
             self._failed(loading, failure)
             return
         if not chunk.length:
@@ -107,9 +109,9 @@ class LoadingQueue:
         self._end(loading, is_whole=False)
 
     def _end(self, loading: Loading, *, is_whole: bool) -> None:
+        self._host.call_soon(self._begin_next)
         if not loading.is_cancelled:
             loading.done(is_whole)
-        self._host.call_soon(self._begin_next)
 
 
 def _replay_chunk(loading: Loading, chunk: LogSlice) -> int | None:

@@ -74,6 +74,7 @@ class LogDirectory:
         # What the broker wants to hear of.
         self.has_failed: Callable[[LogDirectory], object] = lambda _: None
         self.flush_wanted: Callable[[Log, int], object] = lambda *_: None
+        self.rot_found: Callable[[Log, str], object] = lambda *_: None
         self._lock: File | None = None
         self._removals: deque[tuple[int, str]] = deque()
 
@@ -144,6 +145,7 @@ class LogDirectory:
         log.producer_id_expiration_ms = self.producer_id_expiration_ms
         log.offsets_lowered = self._write_lowered_offsets
         log.has_failed = self.failed
+        log.rot_found = lambda what: self.rot_found(log, what)
         log.flush_wanted = lambda up_to_offset: self.flush_wanted(log, up_to_offset)
 
     def _write_lowered_offsets(self) -> None:

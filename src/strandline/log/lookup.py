@@ -80,6 +80,13 @@ def _end_before(segment: Segment, max_offset: int) -> int:
     return limit[0] if limit is not None else segment.size_bytes
 
 
+def batch_start(segment: Segment, offset: int) -> int:
+    """The base offset of the batch that holds `offset`; the offset itself where none does."""
+    found = segment.position_of(offset)
+    head = next(segment.heads(found[0]), None) if found else None
+    return min(offset, head[1].base_offset) if head else offset
+
+
 class FoundBatch(NamedTuple):
     """A batch, and where it lies."""
 
