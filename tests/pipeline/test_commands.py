@@ -173,7 +173,7 @@ def test_what_is_missing_is_one_sentence(broker: Broker, tmp_path: Path, monkeyp
 
 
 def test_a_pipeline_makes_its_own_topics_and_not_those_it_reads(tmp_path: Path) -> None:
-    """README's commands, as pasted: `topic create` for the source, and `run` makes orders.dead and what it writes to."""
+    """README as pasted: `topic create` for the source, and `run` makes orders.dead and what it writes to."""
     path = tmp_path / "orders.yaml"
     text = "source: {topics: [orders]}\nsink: {topic: {topic: orders.checked}}\ndead_letter: orders.dead\n"
     with Broker() as broker:

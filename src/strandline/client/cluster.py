@@ -59,7 +59,9 @@ class Cluster:
     def __init__(self, settings: ClientSettings | None = None) -> None:
         self.settings = settings or ClientSettings()
         self.view = ClusterView()
-        self.when_waiting: Callable[[ClientError], object] = lambda _: None  # called when a call takes long to be served
+        self.when_waiting: Callable[[ClientError], object] = lambda _: (
+            None
+        )  # called when a call takes long to be served
         self._asked_at_s: dict[str, float] = {}  # of each topic in the view
         self._max_age_s = self.settings.metadata_max_age_ms / 1000
         self._connections: dict[tuple[int, str], Connection] = {}

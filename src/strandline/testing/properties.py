@@ -9,7 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 EARLY = "strandline.internal.topics.early"
+JOURNAL_ENABLE, JOURNAL = "strandline.journal.enable", "__strandline_journal"
 INTERNAL_TOPICS = {
+    JOURNAL: "strandline.journal.replication.factor",
     "__consumer_offsets": "offsets.topic.replication.factor",
     "__transaction_state": "transaction.state.log.replication.factor",
 }
@@ -37,6 +39,7 @@ def gather_cluster_properties(
     factors = {
         "default.replication.factor": factor,
         "offsets.topic.replication.factor": factor,
+        "strandline.journal.replication.factor": factor,
         "transaction.state.log.replication.factor": factor,
         "transaction.state.log.min.isr": "2" if broker_count >= 3 else "1",
     }
@@ -45,9 +48,10 @@ def gather_cluster_properties(
 
 def internal_topics(properties: Mapping[str, str], broker_count: int) -> list[str]:
     """Those that a cluster makes by itself, as there are brokers enough."""
-    if properties[EARLY] != "true":
-        return []
-    return [topic for topic, factor in INTERNAL_TOPICS.items() if int(properties[factor]) <= broker_count]
+    topics = set(INTERNAL_TOPICS) if properties[EARLY] == "true" else {JOURNAL}
+    if properties.get(JOURNAL_ENABLE) == "false":
+        topics.remove(JOURNAL)
+    return [topic for topic in topics if int(properties[INTERNAL_TOPICS[topic]]) <= broker_count]
 
 
 def text_properties(settings: Mapping[str, object]) -> dict[str, str]:
