@@ -237,7 +237,10 @@ class Partition:
                     self._tell(self._watchers)
                     self._tell_of_end()
                 case TruncateTo(offset):
+                    end = self.log.log_end_offset
                     self.log.truncate_to(offset, now_ms=now_ms)
+                    if self.log.log_end_offset == end:  # at most an epoch without records went: nobody need hear of it
+                        effects = tuple(each for each in effects if each is not effect)
                     self._after_truncation(now_ms)
                 case TruncateFullyAndStartAt(offset):
                     self.log.truncate_fully_and_start_at(offset, now_ms=now_ms)

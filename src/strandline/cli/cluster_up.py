@@ -20,6 +20,8 @@ from strandline.cluster.process_cluster import ProcessCluster
 
 DEFAULT_BROKERS, DEFAULT_PORT = 3, 9092
 BROKERS_MAX = 100
+# Whoever tries a cluster kills a broker, and then wonders why the first group finds no coordinator.
+FIRST_SETTINGS = {"strandline.internal.topics.early": "true"}
 ENDINGS = (signal.SIGTERM, signal.SIGHUP)
 EXIT_INTERRUPTED = 130
 
@@ -60,7 +62,7 @@ def up(
             port=DEFAULT_PORT if port is None else port,
             zookeepers=int(zookeepers or 1),
             zookeeper=zookeeper or "",
-            settings=dict(assignments),
+            settings=FIRST_SETTINGS | dict(assignments),
             java_home=java_home(),
         )
     with _endings_as_interrupts():
