@@ -18,7 +18,7 @@ from strandline.broker import controller_office, controller_writes, follower_fet
 from strandline.broker.controller_fence import ControllerFence
 from strandline.broker.controller_loop import ControllerLoop
 from strandline.broker.controller_office import Office
-from strandline.broker.handlers import produce
+from strandline.broker.handlers import fetch, produce
 from strandline.broker.partition import Partition
 from strandline.broker.replica_fetcher import ReplicaFetcher
 from strandline.broker.session_keeper import SessionKeeper
