@@ -9,12 +9,12 @@ CLUSTER_READY := $(VENV)/.cluster-ready
 JOBS   ?= auto
 # ZooKeeper runs on the machine's Java, or on pip's where there is none.
 comma := ,
-CLUSTER_EXTRAS := cluster$(comma)spark$(comma)lakehouse$(if $(shell command -v java),,$(comma)java)
+CLUSTER_EXTRAS := cluster$(comma)spark$(comma)declarative$(comma)lakehouse$(if $(shell command -v java),,$(comma)java)
 KCAT   := $(shell command -v kcat)
 
 COMPARE_READY := $(VENV)/.compare-ready
 
-.PHONY: run cluster test check bench bench-spark compare fuzz simulate chaos kills proof copy interop rewrite format clean
+.PHONY: run cluster test check bench bench-spark compare fuzz simulate chaos kills proof copy spark-kills interop rewrite format clean
 
 run: $(READY)                    ## a broker on port 9092 with its data in ./data
 	@exec $(BIN)/strandline serve
@@ -61,6 +61,9 @@ proof: $(CLUSTER_READY)          ## all of it, and the scoreboard in docs/proof.
 
 copy: $(READY)                   ## 100,000 records copied exactly once, while brokers and copiers are killed
 	@STRANDLINE_COPY_RECORDS=100000 $(BIN)/python -m pytest -q tests/cluster/test_transactions_over_kills.py
+
+spark-kills: $(CLUSTER_READY)    ## 1,000,000 records through Spark while driver, executors, workers and brokers are killed; half an hour
+	@$(BIN)/python -m tests.exactness $(KILLS)
 
 interop: $(CLUSTER_READY)        ## Apache Kafka itself as referee; needs Maven and Java, fails without them
 	@$(BIN)/python -m pytest -q -m interop -p no:randomly tests/interop

@@ -65,6 +65,16 @@ def test_nothing_overtakes_a_stop() -> None:
     assert sent(stop("a"), stop("b"), news("a")) == ["stop a b", "news a"]
 
 
+def test_many_topics_that_go_are_one_letter_of_news_and_one_of_stops() -> None:
+    going = [effect for topic in "abc" for effect in (news(topic), stop(topic))]
+    assert sent(*going) == ["news a b c", "stop a b c"]
+
+
+def test_news_of_a_topic_that_comes_again_wait_for_the_stop() -> None:
+    assert sent(news("a"), stop("a"), news("a"), stop("b")) == ["news a", "stop a", "news a", "stop b"]
+    assert sent(order("a"), stop("b"), news("c")) == ["order a", "stop b", "news c"]
+
+
 def test_news_do_not_overtake_orders() -> None:
     assert sent(news("a"), order("a", is_full=True), news("b")) == ["news a", "order a", "news b"]
 

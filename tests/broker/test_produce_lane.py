@@ -21,6 +21,7 @@ from strandline.broker.connection import Connection
 from strandline.broker.dispatch import Dispatch
 from strandline.broker.handlers.produce import ProduceHandler
 from strandline.broker.partitions import Partitions
+from strandline.broker.produce_lane import ProduceLanes
 from strandline.broker.transactional_produce import ProduceInTransactions
 from strandline.log.recovery import open_log
 from strandline.model.failures import ErrorCode
@@ -68,7 +69,7 @@ class Scene:
     def send(self, stream: bytes) -> bytes:
         if self.takes_lanes:
             return self._send(stream)
-        with patch("strandline.broker.handlers.produce.lane_of", return_value=None):
+        with patch("strandline.broker.produce_lane.lane_of", return_value=None):
             return self._send(stream)
 
     def _send(self, stream: bytes) -> bytes:
@@ -234,3 +235,43 @@ def test_a_disk_that_failed_is_told_of_to_each() -> None:
     scene.partition().log.failed(OSError(5, "broken"))
     heard = answers_in(scene.send(request(plain(), 3) + request(plain(), 4)))
     assert [answer.error_code for _, answer in heard] == [ErrorCode.KAFKA_STORAGE_ERROR] * 2
+
+
+def lanes_of(scene: Scene) -> list[int]:
+    assert isinstance(scene.connection.lane, ProduceLanes)
+    return [lane.partition.name.partition for lane in scene.connection.lane._by_key.values()]
+
+
+def test_a_producer_that_goes_round_partitions_has_a_lane_for_each() -> None:
+    """librdkafka sends each partition a request of its own."""
+    scene = Scene()
+    for number in range(4):
+        scene.send(request(plain(), number, index=number % 2))
+    assert lanes_of(scene) == [0, 1]
+    with patch("strandline.broker.handlers.produce.decode_produce_request", side_effect=AssertionError):
+        stream = b"".join(request(plain(), number, index=index) for number, index in enumerate([0, 1, 1, 0, 1]))
+        answers = answers_in(scene.send(stream))
+    assert [(number, answer.index, answer.base_offset) for number, answer in answers] == [
+        (0, 0, 2), (1, 1, 2), (2, 1, 3), (3, 0, 3), (4, 1, 4),
+    ]  # fmt: skip
+
+
+def test_lanes_are_bounded_and_make_room_in_time() -> None:
+    scene = Scene()
+    with patch("strandline.broker.produce_lane.LANES_MAX", 1), patch("strandline.broker.produce_lane.MISSES_MAX", 3):
+        scene.send(request(plain()))
+        found = []
+        for number in range(4):
+            scene.send(request(plain(), number, index=1))
+            found.append(lanes_of(scene))
+    assert found == [[0], [0], [1], [1]]
+
+
+def test_requests_of_another_shape_begin_other_lanes() -> None:
+    scene = Scene()
+    for acks in (1, -1):
+        for index in (0, 1):
+            scene.send(request(plain(), index=index, acks=acks))
+    assert lanes_of(scene) == [0, 1, 0, 1]
+    scene.send(request(plain(), version=8))
+    assert lanes_of(scene) == [0]

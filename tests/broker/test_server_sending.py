@@ -108,6 +108,7 @@ class TestColdReads:
     def test_a_thread_reads_and_the_page_cache_forgets(self, file: RealFile) -> None:
         whole = LogSlice(file, 0, FILE_BYTES)
         expected = digest_of(whole.read())
+        file.read_nothing_ahead()  # as who reads a log does
         whole.drop_from_page_cache()
         assert not page_cache.is_resident(file.fileno(), 0, FILE_BYTES)
         with RunningServer(slice_to_send=whole) as running, KafkaPeer(running.address) as peer:
@@ -142,7 +143,7 @@ class TestColdReads:
     def test_a_slice_that_was_cold_says_nothing_of_the_next(
         self, file: RealFile, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        answers = [True, True, False]
+        answers = [True, True, False, False]  # the thread asks too
         monkeypatch.setattr(page_cache, "is_resident", lambda *_: answers.pop())
         part = LogSlice(file, 0, 100_000)
         with RunningServer(slice_to_send=part) as running, KafkaPeer(running.address) as peer:

@@ -29,7 +29,7 @@ TOPIC = "orders"
 NAMES = "subjectAltName=DNS:localhost,IP:127.0.0.1"
 JAAS = 'org.apache.kafka.common.security.{}LoginModule required username="{}" password="{}";'
 PLAIN_USERS = 'org.apache.kafka.common.security.plain.PlainLoginModule required user_ann="ann\'s secret";'
-SCRAM_USERS = {"SCRAM-SHA-256": ("bob", "bob secret"), "SCRAM-SHA-512": ("eve", "eve,=secret")}
+SCRAM_USERS = {"SCRAM-SHA-256": ("bob", "bob secret"), "SCRAM-SHA-512": ("eve", "eve secret")}
 
 
 class Secured(NamedTuple):
@@ -68,6 +68,9 @@ def secured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Secured]:
             f"{name}://127.0.0.1:{port}" for name, port in ports.items() if name != "CONTROLLER"
         ),
         "controller.quorum.voters": f"1@127.0.0.1:{ports['CONTROLLER']}",
+        "listener.security.protocol.map": ",".join(
+            f"{name}:{'PLAINTEXT' if name == 'CONTROLLER' else name}" for name in ports
+        ),
         "sasl.enabled.mechanisms": "PLAIN,SCRAM-SHA-256,SCRAM-SHA-512",
         "ssl.keystore.type": "PEM",
         "ssl.keystore.location": str(broker_pem),
@@ -83,11 +86,8 @@ def secured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Secured]:
     with kraft_broker(kafka, data, work, secrets) as broker:
         plain = replace(broker, bootstrap=f"127.0.0.1:{ports['PLAINTEXT']}")
         Client(kafka, plain).create(TOPIC)
-        yield Secured(
-            *(f"127.0.0.1:{ports[name]}" for name in ("SASL_SSL", "SASL_PLAINTEXT", "SSL")),
-            work / "broker.crt",
-            client_pem,
-        )
+        addresses = [f"127.0.0.1:{ports[name]}" for name in ("SASL_SSL", "SASL_PLAINTEXT", "SSL")]
+        yield Secured(addresses[0], addresses[1], addresses[2], work / "broker.crt", client_pem)
 
 
 def sasl(mechanism: str, user: str, password: str) -> dict[str, str]:

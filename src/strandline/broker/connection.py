@@ -144,7 +144,7 @@ class Connection:
             if self._cutter.is_within_frame:
                 frame, count = self._cutter.complete(received)
                 received = received[count:]
-            if self.lane is not None and not (self._pending or self._held or self._ended):
+            if self.lane is not None:
                 frame, received = self._take_alike(frame, received)
             if frame is not None:
                 self._take(frame)
@@ -156,23 +156,28 @@ class Connection:
         return self._settled()
 
     def _take_alike(self, frame: memoryview | None, received: memoryview) -> tuple[memoryview | None, memoryview]:
-        """While requests look like the last one, they go their short way from here. Gives what is left."""
-        replies, request_count, end = self._handler.handle_alike(frame, received, self._cutter.frame_bytes_max, self)
-        if request_count == 0:
-            return frame, received
-        self.requests += request_count
-        if type(replies) is bytes:
-            self._output.append(replies)
-            self._output_bytes += len(replies)
-        elif type(replies) is tuple:
-            self._output += replies
-            if len(received) > end:  # or nobody asks
-                self._output_bytes += sum([_part_bytes(part) for part in replies])
-        elif type(replies) is list:
-            self._pending += replies
-        else:
-            self._end("", drop_held=True)
-        return None, received[end:]
+        """While requests look like some before, they go their short way from here. Gives what is left."""
+        frame_bytes_max = self._cutter.frame_bytes_max
+        while not (self._pending or self._held or self._ended):
+            replies, request_count, end = self._handler.handle_alike(frame, received, frame_bytes_max, self)
+            if request_count == 0:
+                break
+            self.requests += request_count
+            if type(replies) is bytes:
+                self._output.append(replies)
+                self._output_bytes += len(replies)
+            elif type(replies) is tuple:
+                self._output += replies
+                if len(received) > end:  # or nobody asks
+                    self._output_bytes += sum([_part_bytes(part) for part in replies])
+            elif type(replies) is list:
+                self._pending += replies
+            else:
+                self._end("", drop_held=True)
+            frame, received = None, received[end:]
+            if not received or self._output_bytes > self.response_bytes_max:
+                break
+        return frame, received
 
     def filled(self, count: int) -> list[Part]:
         frame = self._cutter.filled(count)

@@ -2,8 +2,8 @@
 
 A thousand topics are a thousand decisions, and a broker creates a thousand logs sooner in one go than one by one. So
 what waits for a broker is joined: orders with orders, news with news. Orders may overtake news, which only tell what
-clients shall know; nothing overtakes a request to stop. Nothing is said of a partition twice in one letter, and a full
-list of replicas stays what it is.
+clients shall know; a request to stop is overtaken by nothing but news of other partitions, for a topic that goes comes
+with both. Nothing is said of a partition twice in one letter, and a full list of replicas stays what it is.
 """
 
 from __future__ import annotations
@@ -40,7 +40,12 @@ class Letter:
         self._partitions.update(each.partition for each in effect.partitions)
 
     def lets_pass(self, effect: Request) -> bool:
-        return isinstance(self._effects[0], UpdateMetadata) and isinstance(effect, LeaderAndIsr)
+        match self._effects[0], effect:
+            case UpdateMetadata(), LeaderAndIsr():
+                return True
+            case StopReplica(), UpdateMetadata():
+                return self._partitions.isdisjoint(each.partition for each in effect.partitions)
+        return False
 
     def effect(self) -> Request:
         """All in one."""

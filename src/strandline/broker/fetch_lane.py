@@ -28,7 +28,7 @@ from strandline.wire.messages.fetch import (
     FetchTopic,
     PartitionData,
 )
-from strandline.wire.primitives import INT32, Buffer, encode_uvarint
+from strandline.wire.primitives import INT32, Buffer, encode_compact_count
 from strandline.wire.versions import ApiKey
 
 FIRST_VERSION = 9  # from here on a request has the leader epoch
@@ -49,7 +49,7 @@ class FetchLane:
     __slots__ = (
         "_after_correlation", "_after_offset", "_answer", "_answer_end", "_answer_middle", "_answer_start",
         "_before_correlation", "_bytes_max", "_bytes_min", "_frame_bytes", "_framed_bytes", "_leader_epoch",
-        "_partition", "_read_framed", "_size", "_version",
+        "_length", "_partition", "_read_framed", "_size", "_version",
     )  # fmt: skip
 
     def __init__(
@@ -86,11 +86,9 @@ class FetchLane:
         start, rest = b"".join([header, *(part for part in parts if isinstance(part, bytearray))]).split(PLACEHOLDER)
         end = len(rest) - (TAGS_BYTES if self._version >= FLEXIBLE_FROM else 0)
         self._answer_start = start[SIZE_BYTES + CORRELATION_BYTES :]
+        self._length = encode_compact_count if self._version >= FLEXIBLE_FROM else INT32.pack
         self._answer_middle, self._answer_end = rest[:end].removesuffix(self._length(0)), rest[end:]
         self._answer = Struct(f">ii{len(self._answer_start)}sqqq{len(self._answer_middle)}s")
-
-    def _length(self, records_bytes: int) -> bytes:
-        return encode_uvarint(records_bytes + 1) if self._version >= FLEXIBLE_FROM else INT32.pack(records_bytes)
 
     def take(self, frame: memoryview | None, received: memoryview, frame_bytes_max: int, _: Connection, /) -> Taken:
         """One at a time: whoever sends two at once gets the second by the general way."""

@@ -3,11 +3,9 @@
 The head of an answer goes out with MSG_MORE, the slice behind it in the same call, what the socket does not take when
 it is writable again; a slice of a few pages is copied and goes out in one call with its head. Nothing else is copied
 and nothing waits: a slice is sent by the event loop only as far as it lies in the page cache. From where it does not,
-a worker thread reads the rest piece by piece, waits for the disk and makes the kernel forget each piece at once, so
-that a consumer far behind neither stops the others nor pushes out what they read (SPEC P5). Read, not sent: pages
-that wait in a socket could not be forgotten. A connection has one piece in memory at most. The last piece of a slice
-stays until the next slice is read: the next request begins within it, and to find where, the event loop must not wait
-for the disk.
+a worker thread reads the rest piece by piece, waits for the disk and makes the kernel forget each piece (`cold_read`),
+so that a consumer far behind neither stops the others nor pushes out what they read (SPEC P5). Read, not sent: pages
+that wait in a socket could not be forgotten. A connection has one piece in memory at most.
 """
 
 from __future__ import annotations
@@ -17,8 +15,9 @@ import socket
 from collections import deque
 from collections.abc import Iterable
 from enum import Enum
-from typing import NamedTuple, cast
+from typing import cast
 
+from strandline.broker.cold_read import ColdRead, FileCutShort
 from strandline.log import page_cache
 from strandline.log.log_slice import LogSlice
 from strandline.model.failures import check
@@ -28,14 +27,9 @@ COPIED_BYTES_MAX = 8 * 1024  # up to here a copy, sent with its head, costs less
 JOINED_BYTES_MAX = 64 * 1024  # up to here one copy and one `send` cost less than `sendmsg`
 BUFFERS_MAX = 512  # of one `sendmsg`; the kernel takes 1,024
 SLICE_BYTES_MAX = 2**20  # of one `sendfile`: what was in the page cache when asked
-COLD_BYTES_MAX = 256 * 1024  # read by a thread at once
 TURN_BYTES_MAX = 4 * 2**20  # sent before other connections get their turn
 
 Bytes = bytes | bytearray | memoryview
-
-
-class FileCutShort(Exception):
-    """The file ended before the slice did: the answer cannot be completed."""
 
 
 class Sending(Enum):
@@ -45,30 +39,14 @@ class Sending(Enum):
     TURN_OVER = "others are waiting"
 
 
-class ColdRead(NamedTuple):
-    """For a worker thread."""
-
-    slice: LogSlice
-    is_last: bool  # of the slice that was asked for
-
-    def run(self) -> bytes:
-        file, position, length = self.slice
-        data = self.slice.read()
-        start = max(0, position - COLD_BYTES_MAX)  # with the last piece of the slice before
-        end = position if self.is_last else position + length
-        LogSlice(file, start, end - start).drop_from_page_cache()
-        if len(data) < length:
-            raise FileCutShort(f"{length} bytes at {position} are not there")
-        return data
-
-
 class Outbox:
-    __slots__ = ("_is_cold", "_socket", "parts", "sent_bytes")
+    __slots__ = ("_cold_read", "_is_cold", "_socket", "parts", "sent_bytes")
 
     def __init__(self, connected: socket.socket) -> None:
         self._socket = connected
         self.parts: deque[Part] = deque()  # to look at; all is sent when there are none
         self._is_cold = False  # the slice in front; once cold, all of it goes the cold way
+        self._cold_read: ColdRead | None = None  # the last one
         self.sent_bytes = 0
 
     def __bool__(self) -> bool:
@@ -93,7 +71,7 @@ class Outbox:
         waiting = self.parts
         for part in parts:
             if type(part) is not LogSlice:
-                if len(cast(Bytes, part)):
+                if len(part):  # type: ignore[arg-type]
                     waiting.append(part)
             elif part.length > COPIED_BYTES_MAX:
                 waiting.append(part)
@@ -118,8 +96,8 @@ class Outbox:
         return Sending.DONE
 
     def cold_read(self) -> ColdRead:
-        file, position, length = self._slice()
-        return ColdRead(LogSlice(file, position, min(length, COLD_BYTES_MAX)), is_last=length <= COLD_BYTES_MAX)
+        self._cold_read = ColdRead(self._slice(), self._cold_read.left if self._cold_read is not None else None)
+        return self._cold_read
 
     def was_read(self, data: bytes) -> None:
         file, position, length = self._slice()
@@ -155,7 +133,7 @@ class Outbox:
 
     def _send_bytes(self) -> None:
         parts = self.parts
-        first = cast(Bytes, parts[0])
+        first: Bytes = parts[0]  # type: ignore[assignment]
         if len(parts) > 1 and type(parts[1]) is not LogSlice:
             self._send_several()
             return

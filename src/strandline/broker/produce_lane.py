@@ -6,15 +6,19 @@ nothing else:
     api key, version | correlation id | client id … topic, partition | length, records | tags
        the same           differs               the same                  differs        the same
 
-So a connection remembers its last plain request as a lane. A frame that fits it is recognised by two comparisons, and
-its partition is known without decoding anything; its answer is one `pack` into a template. Those of one receive are
-taken together: one write, one answer of many. Whatever does not fit takes the general way (`handlers.produce`), which
-may leave a new lane behind.
+So a connection remembers a plain request as a lane. A frame that fits it is recognised by two comparisons, and its
+partition is known without decoding anything; its answer is one `pack` into a template. Those of one receive are taken
+together: one write, one answer of many. Whatever does not fit takes the general way (`handlers.produce`), which may
+leave a new lane behind.
+
+One that fills many partitions sends each its own request (librdkafka does), so a connection has many lanes, found by
+what stands before the records. Their number is bounded; beyond that the general way is the way.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import cache
 from struct import Struct
 from typing import Protocol
 
@@ -23,7 +27,14 @@ from strandline.broker.partition import Partition
 from strandline.log.log_writer import Appended
 from strandline.model.failures import Refused
 from strandline.model.settings import LONG_MAX
-from strandline.records.alike import CORRELATION_END, CORRELATION_START, TAGS_BYTES, batch_after, find_batches
+from strandline.records.alike import (
+    CORRELATION_END,
+    CORRELATION_START,
+    SIZE_BYTES,
+    TAGS_BYTES,
+    batch_after,
+    find_batches,
+)
 from strandline.wire.header import frame_response
 from strandline.wire.messages.produce import (
     PartitionProduceResponse,
@@ -37,6 +48,8 @@ from strandline.wire.versions import ApiKey
 
 ALL_IN_SYNC = -1
 FIRST_VERSION = 7  # older ones may not have zstd, and answers before 5 have no log start offset
+LANES_MAX = 128  # of a connection
+MISSES_MAX = 32 * LANES_MAX  # then those that there are have had their time
 LENGTH = Struct(">i")
 read_correlation_id = Struct(">i").unpack_from
 PLACE = Struct(">qqq")  # base offset, log append time, log start offset in an answer
@@ -73,8 +86,8 @@ class LaneRequest(Pending):
 
 class ProduceLane:
     __slots__ = (
-        "_after", "_answer", "_answer_end", "_answer_size", "_answer_start", "_appending", "_before", "_is_flexible",
-        "acks", "partition", "timeout_ms", "topic", "version",
+        "_answer", "_answer_end", "_answer_size", "_answer_start", "_appending", "_before", "_is_flexible",
+        "acks", "key", "partition", "timeout_ms", "topic", "version",
     )  # fmt: skip
 
     def __init__(
@@ -94,7 +107,8 @@ class ProduceLane:
         self.topic = TopicProduceResponse(request.topic_data[0].name, request.topic_data[0].topic_id)
         self._appending = appending
         self._is_flexible = version >= FLEXIBLE_FROM
-        self._before, self._after = bytes(frame[:CORRELATION_START]), bytes(frame[CORRELATION_END:records_at])
+        self._before = bytes(frame[:CORRELATION_START])
+        self.key = bytes(frame[CORRELATION_END:records_at])  # client, acks, topic, partition
         self._set_answer()
 
     def _set_answer(self) -> None:
@@ -103,7 +117,7 @@ class ProduceLane:
         head = frame_response(ApiKey.PRODUCE, self.version, 0, len(body))
         start, self._answer_end = (head + body).split(PLACEHOLDER)
         self._answer_size, self._answer_start = start[:4], start[8:]
-        self._answer = Struct(f">4si{len(self._answer_start)}sqqq{len(self._answer_end)}s").pack
+        self._answer = _packing(len(self._answer_start), len(self._answer_end))
 
     def response(self, result: PartitionProduceResponse) -> ProduceResponse:
         return ProduceResponse([TopicProduceResponse(self.topic.name, self.topic.topic_id, [result])])
@@ -119,7 +133,7 @@ class ProduceLane:
             or self._appending.collected
         ):
             return NOTHING_TAKEN  # what there is to be said, the general way says better
-        found = find_batches(received, self._before, self._after, self._is_flexible, frame_bytes_max)
+        found = find_batches(received, self._before, self.key, self._is_flexible, frame_bytes_max)
         batches, correlation_ids, end = found
         if frame is not None:
             batch = self._batch_in(frame)
@@ -135,7 +149,7 @@ class ProduceLane:
         """Of one frame, without its size."""
         if frame[:CORRELATION_START] != self._before:
             return None
-        return batch_after(frame, CORRELATION_END, len(frame), self._after, self._is_flexible)
+        return batch_after(frame, CORRELATION_END, len(frame), self.key, self._is_flexible)
 
     def fits(self, frame: memoryview) -> bool:
         return self._batch_in(frame) is not None
@@ -154,6 +168,71 @@ class ProduceLane:
                 return None
             answers.append(pack(size, correlation_id, start, base_offset, log_append_time_ms, log_start_offset, end))
         return b"".join(answers)
+
+
+@cache
+def _packing(start_bytes: int, end_bytes: int) -> Callable[..., bytes]:
+    """Lanes of one topic share it."""
+    return Struct(f">4si{start_bytes}sqqq{end_bytes}s").pack
+
+
+class ProduceLanes:
+    """Those of one connection, whose requests name topic and partition in as many bytes."""
+
+    __slots__ = ("_by_key", "_key_end", "_missed")
+
+    def __init__(self, key_end: int) -> None:
+        self._key_end = key_end
+        self._by_key: dict[bytes, ProduceLane] = {}
+        self._missed = 0  # requests for which there was no place
+
+    def take(
+        self, frame: memoryview | None, received: memoryview, frame_bytes_max: int, connection: Connection
+    ) -> Taken:
+        if frame is None:
+            lane = self._by_key.get(bytes(received[SIZE_BYTES + CORRELATION_END : SIZE_BYTES + self._key_end]))
+        else:
+            lane = self._by_key.get(self.key_in(frame))
+        return NOTHING_TAKEN if lane is None else lane.take(frame, received, frame_bytes_max, connection)
+
+    def key_in(self, frame: memoryview) -> bytes:
+        return bytes(frame[CORRELATION_END : self._key_end])
+
+    def fits(self, lane: ProduceLane) -> bool:
+        return CORRELATION_END + len(lane.key) == self._key_end
+
+    def has_room_for(self, key: bytes) -> bool:
+        """Who has turned to other partitions gets room for them, in time."""
+        if len(self._by_key) < LANES_MAX or key in self._by_key:
+            return True
+        self._missed += 1
+        if self._missed >= MISSES_MAX:
+            self._by_key.clear()
+            self._missed = 0
+        return not self._by_key
+
+    def add(self, lane: ProduceLane) -> None:
+        self._by_key[lane.key] = lane
+
+
+def open_lane(
+    frame: memoryview,
+    request: ProduceRequest,
+    version: int,
+    partition: Partition,
+    appending: Appending,
+    connection: Connection,
+) -> None:
+    """If a later request of the connection looks like this one, which has one partition, it will be known by that."""
+    lanes = connection.lane
+    if isinstance(lanes, ProduceLanes) and not lanes.has_room_for(lanes.key_in(frame)):
+        return
+    lane = lane_of(frame, request, version, partition, appending)
+    if lane is None:
+        return
+    if not isinstance(lanes, ProduceLanes) or not lanes.fits(lane):
+        lanes = connection.lane = ProduceLanes(CORRELATION_END + len(lane.key))
+    lanes.add(lane)
 
 
 def lane_of(

@@ -28,6 +28,7 @@ from strandline.broker.replica_fetchers import ReplicaFetchers
 from strandline.broker.turn import Turn
 from strandline.log.creation import LogCreation, NewPartition
 from strandline.log.log_directories import LogDirectories
+from strandline.log.log_directory import LogDirectory
 from strandline.model.failures import ErrorCode, StorageFailed
 from strandline.model.partitions import TopicPartition
 from strandline.replication.effects import (
@@ -216,7 +217,7 @@ class Replicas:
         }
         for partition in self._partitions:
             if partition.name not in named:
-                self._stop(partition, delete=False)
+                self._stop(partition)
         for directory in self._directories.online():
             with suppress(StorageFailed):  # it has told, and goes offline with all that it has
                 for name in [name for name in directory.logs if name not in named]:
@@ -230,41 +231,48 @@ class Replicas:
         refused = self._fence.check(request.controller_id, request.controller_epoch, request.broker_epoch)
         if refused is not ErrorCode.NONE:
             return StopReplicaResponse(refused)
+        gone: list[TopicPartition] = []
+        outcomes = {
+            TopicPartition(topic.topic_name, state.partition_index): self._stop_replica(topic.topic_name, state, gone)
+            for topic in request.topic_states
+            for state in topic.partition_states
+        }
+        outcomes |= dict.fromkeys(self._delete_logs(gone), ErrorCode.KAFKA_STORAGE_ERROR)
         return StopReplicaResponse(
-            partition_errors=[
-                StopReplicaPartitionError(
-                    topic.topic_name, state.partition_index, self._stop_replica(topic.topic_name, state)
-                )
-                for topic in request.topic_states
-                for state in topic.partition_states
-            ]
+            partition_errors=[StopReplicaPartitionError(*name, error_code) for name, error_code in outcomes.items()]
         )
 
-    def _stop_replica(self, topic: str, state: StopReplicaPartitionState) -> ErrorCode:
+    def _stop_replica(self, topic: str, state: StopReplicaPartitionState, gone: list[TopicPartition]) -> ErrorCode:
+        """`gone` are those whose logs are to be deleted."""
         name = TopicPartition(topic, state.partition_index)
         partition = self._partitions.find(name)
-        try:
-            if partition is not None:
-                if 0 <= state.leader_epoch < partition.leader_epoch:
-                    return ErrorCode.FENCED_LEADER_EPOCH
-                self._stop(partition, delete=state.delete_partition)
-            elif state.delete_partition:
-                self._delete_log(name)
-        except StorageFailed:
-            return ErrorCode.KAFKA_STORAGE_ERROR
+        if partition is not None:
+            if 0 <= state.leader_epoch < partition.leader_epoch:
+                return ErrorCode.FENCED_LEADER_EPOCH
+            self._stop(partition)
+        if state.delete_partition:
+            gone.append(name)
         return ErrorCode.NONE
 
-    def _stop(self, partition: Partition, *, delete: bool) -> None:
+    def _stop(self, partition: Partition) -> None:
         self._fetchers.unfollow(partition)
         partition.stop()
         self._partitions.remove(partition)
-        if delete:
-            self._delete_log(partition.name)
 
-    def _delete_log(self, name: TopicPartition) -> None:
-        directory = self._directories.directory_of(name)
-        if directory is not None:
-            directory.remove(name, token=self._host.unique_id().hex, now_ms=self._host.now_ms())
+    def _delete_logs(self, names: Sequence[TopicPartition]) -> list[TopicPartition]:
+        """All of a directory with as few syncs as one takes. Gives those that are there still."""
+        found: dict[LogDirectory, dict[TopicPartition, str]] = {}
+        for name in names:
+            directory = self._directories.directory_of(name)
+            if directory is not None:
+                found.setdefault(directory, {})[name] = self._host.unique_id().hex
+        failed: list[TopicPartition] = []
+        for directory, tokens in found.items():
+            try:
+                directory.remove_many(tokens, now_ms=self._host.now_ms())
+            except StorageFailed:
+                failed += tokens
+        return failed
 
     # What replication wants of others.
 

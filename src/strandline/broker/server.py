@@ -16,12 +16,12 @@ from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 
 from strandline.broker.channel import Channel
+from strandline.broker.cold_read import ColdRead
 from strandline.broker.connection import Connection, RequestHandler
 from strandline.broker.creation_rate import CreationRate
 from strandline.broker.listening import host_of, listening_sockets, local_address_of
 from strandline.broker.network_counters import NetworkCounters, Traffic
 from strandline.broker.network_settings import NetworkSettings
-from strandline.broker.outbox import ColdRead
 
 logger = logging.getLogger(__name__)
 

@@ -20,6 +20,7 @@ from typing import Any
 CACHESTAT = 451  # the same number on every architecture but Alpha
 UNAVAILABLE = (errno.ENOSYS, errno.EPERM, errno.EOPNOTSUPP)
 PAGE_BYTES = mmap.PAGESIZE
+ASKED_TIMES = 2  # and once more by what follows
 
 
 def resident_bytes(descriptor: int, position: int, length: int) -> int | None:
@@ -37,9 +38,15 @@ def resident_bytes(descriptor: int, position: int, length: int) -> int | None:
 
 
 def is_resident(descriptor: int, position: int, length: int) -> bool:
-    """False also where the kernel does not tell."""
-    if length > 0 and pages_by_cachestat(descriptor, position, length) == _pages_spanned(position, length):
-        return True  # nearly always, and one system call instead of three
+    """False also where the kernel does not tell.
+
+    A kernel that lets others run while it counts (6.18 for one) may leave out some pages, so it is asked again.
+    """
+    pages = (position + length - 1) // PAGE_BYTES - position // PAGE_BYTES + 1
+    if length > 0:
+        for _ in range(ASKED_TIMES):
+            if pages_by_cachestat(descriptor, position, length) == pages:
+                return True  # nearly always, and one system call instead of three
     return resident_bytes(descriptor, position, length) == _length_inside(descriptor, position, length)
 
 

@@ -4,6 +4,7 @@ lose_answer    a write to the store is done, and the connection breaks before an
 slow_store     a leader hears late from the store, while a follower of it is slow
 lag_follower   a follower is cut off from the other brokers and from nobody else: what the others lead must go on
 die_at_commit  a follower has just left the ISR, and the leader dies with the next commit, of which nobody has heard
+slow_client    what a producer sends arrives late, after it has lost patience and sent it again on another line
 zombie         a controller's orders are held up on their way, and it is another's turn when they arrive
 """
 
@@ -26,6 +27,7 @@ LAG_S = 45  # the longest lag that is allowed, the longest pause of a producer, 
 DIE_PATIENCE_S = 30
 STORE_DELAY_US = 4 * SECOND_US
 FOLLOWER_DELAY_US = 400_000
+CLIENT_DELAY_US = 12 * SECOND_US
 
 
 class AimedFaults:
@@ -49,6 +51,16 @@ class AimedFaults:
         self._network.slow_down(STORE, leader.name, STORE_DELAY_US)
         self._network.slow_down(follower.name, leader.name, FOLLOWER_DELAY_US)
         self._nemesis.later(self._network.mend, 5, 20)
+
+    def slow_client(self) -> bool:
+        careful = [producer for producer in self._simulation.producers if producer.is_idempotent]
+        if not careful:
+            return False
+        client = self._chance.choice(careful)
+        for machine in self._simulation.machines:
+            self._network.slow_down(client.name, machine.name, CLIENT_DELAY_US)
+        self._nemesis.later(self._network.mend, 10, 40)
+        return True
 
     def lag_follower(self) -> bool:
         """Only in a cluster that is whole, and nothing else happens meanwhile."""
@@ -112,7 +124,7 @@ class AimedFaults:
         if not self._simulation.is_calm or len(self._simulation.machines) < 3:
             return None
         written = {producer.partition for producer in self._simulation.producers if producer.is_idempotent}
-        found = [each for each in self._simulation.observer.partitions.values() if each.name in written]
+        found = [each for each in self._simulation.observer.living if each.name in written]
         return self._chance.choice(found) if found else None
 
     def _replicas_of(self, truth: PartitionTruth) -> list[Machine]:
@@ -131,9 +143,7 @@ class AimedFaults:
 
     def _expect_progress(self, lagging: Machine, began_us: int) -> None:
         leaders = {
-            truth.name: truth.stored.leader
-            for truth in self._simulation.observer.partitions.values()
-            if truth.stored is not None
+            truth.name: truth.stored.leader for truth in self._simulation.observer.living if truth.stored is not None
         }
         for producer in self._simulation.producers:
             led_elsewhere = leaders[producer.partition] not in (lagging.broker_id, -1)

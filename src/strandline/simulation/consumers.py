@@ -34,8 +34,11 @@ class Consumer(SimulatedClient):
         brokers: tuple[str, ...],
         partition: TopicPartition,
         history: History,
+        *,
+        pause_ms: tuple[int, int] | None = None,
     ) -> None:
         super().__init__(world, network, name, brokers)
+        self.pace.keep_to(pause_ms)
         self.partition = partition
         self.position = 0
         self.is_stopping = False
@@ -87,8 +90,9 @@ class Consumer(SimulatedClient):
             return
         records = data.records if isinstance(data.records, bytes | memoryview) else b""
         self._read([*batches_in(bytes(records))], data)
+        self._is_behind = len(records) > 0 and data.high_watermark - self.position > FAR_BEHIND
 
-    def _read(self, batches: list[Batch], data: PartitionData) -> None:
+    def _read(self, batches: list[Batch], _: PartitionData) -> None:
         for batch in batches:
             if batch.last_offset < self.position:
                 continue
@@ -98,4 +102,3 @@ class Consumer(SimulatedClient):
             self._leader_epoch = max(self._leader_epoch, batch.leader_epoch)
             if not self.is_compacted:
                 self._history.was_read(self.name, self.partition, batch)
-        self._is_behind = data.high_watermark - self.position > FAR_BEHIND

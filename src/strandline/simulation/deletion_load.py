@@ -69,10 +69,7 @@ class DeletionLoad(Load):
         living = {truth.topic_id for truth in self.simulation.observer.living}
         brokers = [machine.broker for machine in self.simulation.machines if machine.is_serving]
         return len(brokers) == len(self.simulation.machines) and all(
-            topic_id in living
-            for broker in brokers
-            if broker is not None
-            for _, topic_id, _ in logs_of(broker.directories)
+            topic_id in living for broker in brokers if broker is not None for _, topic_id, _ in logs_of(broker)
         )
 
 

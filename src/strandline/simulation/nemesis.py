@@ -286,4 +286,5 @@ FAULTS = (
     "lag_follower",
     "die_at_commit",
     "zombie",
+    "slow_client",
 )

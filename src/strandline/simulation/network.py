@@ -10,6 +10,7 @@ find out by their own patience, or when it is back and knows nothing of the line
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable
 from random import Random
 from typing import Protocol
@@ -27,12 +28,13 @@ class End(Protocol):
 class Pipe:
     """One direction of a line."""
 
-    __slots__ = ("_arrives_us", "_held", "_network", "line", "source", "target", "to_client")
+    __slots__ = ("_arrives_us", "_held", "_network", "_sent", "line", "source", "target", "to_client")
 
     def __init__(self, network: Network, line: Line, source: str, target: str, *, to_client: bool) -> None:
         self._network = network
         self._arrives_us = 0
-        self._held: list[bytes | None] = []
+        self._sent: deque[bytes | None] = deque()  # and not arrived
+        self._held = 0  # how many have come to where the link is cut
         self.line = line
         self.source = source
         self.target = target
@@ -40,23 +42,28 @@ class Pipe:
 
     def send(self, data: bytes | None) -> None:
         """None is the end of the line."""
+        self._sent.append(data)
+        self._come_later()
+
+    def _come_later(self) -> None:
         network = self._network
         arrives_us = max(network.world.now_us + network.delay_us(self.source, self.target), self._arrives_us)
         self._arrives_us = arrives_us
-        network.world.after(arrives_us - network.world.now_us, lambda: self._arrived(data))
+        network.world.after(arrives_us - network.world.now_us, self._arrived)
 
-    def _arrived(self, data: bytes | None) -> None:
-        if self._held or self._network.is_cut(self.source, self.target):
-            self._held.append(data)
+    def _arrived(self) -> None:
+        """Something has come through: what was sent first of all that is under way."""
+        if self._network.is_cut(self.source, self.target):
+            self._held += 1
             self._network.hold(self)
         else:
-            self.line.deliver(self.to_client, data)
+            self.line.deliver(self.to_client, self._sent.popleft())
 
     def go_on(self) -> None:
-        """The link is whole again; what waited is sent again in its order."""
-        held, self._held = self._held, []
-        for data in held:
-            self.send(data)
+        """The link is whole again; what waited is sent again."""
+        held, self._held = self._held, 0
+        for _ in range(held):
+            self._come_later()
 
 
 class Line:

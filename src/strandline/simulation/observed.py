@@ -13,6 +13,7 @@ from enum import IntEnum
 from struct import Struct
 from typing import NamedTuple
 
+from strandline.broker.broker import Broker
 from strandline.broker.partition import Partition
 from strandline.log.log import Log
 from strandline.log.log_directories import LogDirectories
@@ -217,7 +218,10 @@ def observe_role(replica: Replica, partition: Partition | None) -> None:
     replica.high_watermark = 0 if partition is None else partition.high_watermark
 
 
-def logs_of(directories: LogDirectories) -> Iterator[tuple[TopicPartition, bytes, Log]]:
+def logs_of(broker: Broker) -> Iterator[tuple[TopicPartition, bytes, Log]]:
+    directories: LogDirectories | None = getattr(broker, "directories", None)
+    if directories is None:
+        return  # it is still being opened
     for directory in directories.directories:  # those that failed too
         for name, log in directory.logs.items():
             topic_id = directory.topic_ids.get(name)

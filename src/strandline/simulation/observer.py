@@ -89,7 +89,7 @@ class Observer:
         ids = sum(len(directory.topic_ids) for directory in directories.directories)
         known = self._known.get(machine.broker_id)
         if known is None or known.logs != logs or known.ids != ids:
-            places = [self._place(machine, *found) for found in logs_of(directories)]
+            places = [self._place(machine, *found) for found in logs_of(broker)]
             known = self._known[machine.broker_id] = Known(logs, ids, places)
         return known.places
 

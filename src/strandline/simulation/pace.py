@@ -24,6 +24,11 @@ class Pace:
         self._until_us = 0
         self._pause_ms = PAUSES_MS[0]
 
+    def keep_to(self, pause_ms: tuple[int, int] | None) -> None:
+        """It does not change, if somebody says so."""
+        if pause_ms is not None:
+            self._pause_ms, self._until_us = pause_ms, FOR_EVER_US
+
     def hurry(self) -> None:
         """The end of the run is waited for."""
         self._pause_ms, self._until_us = PAUSES_MS[1], FOR_EVER_US

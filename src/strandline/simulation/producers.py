@@ -56,8 +56,10 @@ class Producer(SimulatedClient):
         history: History,
         *,
         acks: int = ACKS_ALL,
+        pause_ms: tuple[int, int] | None = None,
     ) -> None:
         super().__init__(world, network, name, brokers)
+        self.pace.keep_to(pause_ms)
         self.partition = partition
         self.acks = acks
         self.is_stopping = False
@@ -121,7 +123,7 @@ class Producer(SimulatedClient):
         )
         self._sequence += len(records)
         (crc,) = CRC.unpack_from(data, CRC_POSITION)
-        self._history.sent[crc] = Sent(self.name, number, self.is_idempotent)
+        self._history.sent[crc] = Sent(self.name, number, self.is_idempotent, is_gapless=self.is_idempotent)
         return Outgoing(number, crc, bytes(data))
 
     def _make_records(self, number: int) -> list[Record]:

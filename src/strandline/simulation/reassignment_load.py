@@ -96,7 +96,7 @@ class ReassignmentLoad(Load):
         for machine in self.simulation.machines:
             if machine.broker is None or not machine.is_serving:
                 return False
-            for name, _, _ in logs_of(machine.broker.directories):
+            for name, _, _ in logs_of(machine.broker):
                 if name in truths and machine.broker_id not in truths[name].assigned:
                     return False
         return all(len(truth.assigned) == REPLICAS for truth in truths.values()) and all(

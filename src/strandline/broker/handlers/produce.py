@@ -18,7 +18,7 @@ from strandline.broker.dispatch import Instead, Request
 from strandline.broker.host import Host
 from strandline.broker.partition import Partition
 from strandline.broker.partitions import NO_PARTITIONS, Partitions, TopicPartitions
-from strandline.broker.produce_lane import ALL_IN_SYNC, LaneRequest, ProduceLane, lane_of
+from strandline.broker.produce_lane import ALL_IN_SYNC, LaneRequest, ProduceLane, open_lane
 from strandline.broker.transactional_produce import ProduceInTransactions, TransactionalRequest
 from strandline.log.log_writer import Appended
 from strandline.model.failures import ErrorCode, Refused, StorageFailed
@@ -99,7 +99,6 @@ class ProduceHandler:
         return Instead.DEFERRED
 
     def _open_lane(self, request: Request, asked: ProduceRequest) -> None:
-        """If the next request of the connection looks like this one, it will be known by that."""
         if asked.acks not in (LEADER_ONLY, ALL_IN_SYNC):
             return
         if len(asked.topic_data) != 1 or len(asked.topic_data[0].partition_data) != 1:
@@ -107,8 +106,7 @@ class ProduceHandler:
         topic = asked.topic_data[0]
         partition = self._topic(request.api_version, topic).get(topic.partition_data[0].index)
         if partition is not None and not partition.is_internal:
-            frame = request.frame
-            request.connection.lane = lane_of(frame, asked, request.api_version, partition, self)
+            open_lane(request.frame, asked, request.api_version, partition, self, request.connection)
 
     def _topic(self, version: int, topic: TopicProduceData) -> TopicPartitions:
         if version >= TOPIC_IDS_FROM:
