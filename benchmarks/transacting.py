@@ -31,6 +31,7 @@ from strandline.wire.messages.produce import PartitionProduceData, ProduceReques
 TRANSACTIONAL_ID = "bench"
 RECORDS_PER_BATCH_MAX = 1_000
 RECORD_BYTES = 100
+WAIT_S, POLL_S = 60.0, 0.05
 PRODUCE_VERSION, END_VERSION, INIT_VERSION = 12, 5, 4
 HEADER_BYTES = 5  # correlation id and no tags
 PRODUCER_POSITION = 43
@@ -41,8 +42,11 @@ CRC = Struct(">I")
 class Writer:
     """A producer, with or without a transactional id."""
 
-    def __init__(self, connected: socket.socket, records: int, transactional_id: str | None) -> None:
+    def __init__(
+        self, connected: socket.socket, records: int, transactional_id: str | None, *, topic: str = load.TOPIC
+    ) -> None:
         self._connected = connected
+        self._topic = topic
         self._transactional_id = transactional_id
         self._sequence = 0
         now_ms = time.time_ns() // 1_000_000
@@ -56,12 +60,21 @@ class Writer:
             base_sequence=0,
             is_transactional=transactional_id is not None,
         )
-        if transactional_id is not None:
-            load.ask(connected, load.framed(FindCoordinatorRequest(transactional_id, 1), 3))
-        request = InitProducerIdRequest(transactional_id, 60_000)
-        answer = load.ask(connected, load.framed(request, INIT_VERSION))
-        found = decode(InitProducerIdResponse, INIT_VERSION, answer[HEADER_BYTES:])
-        self._producer = (found.producer_id, found.producer_epoch)
+        self._producer = self._begin()
+
+    def _begin(self) -> tuple[int, int]:
+        """Producer id and epoch. The first who comes may have to wait for the coordinator's topic."""
+        deadline_s = time.monotonic() + WAIT_S
+        while time.monotonic() < deadline_s:
+            if self._transactional_id is not None:
+                load.ask(self._connected, load.framed(FindCoordinatorRequest(self._transactional_id, 1), 3))
+            request = InitProducerIdRequest(self._transactional_id, 60_000)
+            answer = load.ask(self._connected, load.framed(request, INIT_VERSION))
+            found = decode(InitProducerIdResponse, INIT_VERSION, answer[HEADER_BYTES:])
+            if found.error_code == ErrorCode.NONE:
+                return found.producer_id, found.producer_epoch
+            time.sleep(POLL_S)
+        raise RuntimeError(f"no producer id: {ErrorCode(found.error_code).name}")
 
     def write(self) -> None:
         """The records of one transaction, and its commit."""
@@ -78,7 +91,7 @@ class Writer:
         PRODUCER.pack_into(self._batch, PRODUCER_POSITION, *self._producer, self._sequence)
         CRC.pack_into(self._batch, CRC_POSITION, crc32c(memoryview(self._batch)[ATTRIBUTES_POSITION:]))
         self._sequence += self._per_batch
-        topic = TopicProduceData(load.TOPIC, partition_data=[PartitionProduceData(0, bytes(self._batch))])
+        topic = TopicProduceData(self._topic, partition_data=[PartitionProduceData(0, bytes(self._batch))])
         request = load.framed(ProduceRequest(self._transactional_id, -1, 30_000, [topic]), PRODUCE_VERSION)
         while True:
             answer = decode(ProduceResponse, PRODUCE_VERSION, load.ask(self._connected, request)[HEADER_BYTES:])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -86,6 +87,15 @@ class Bench:
             lot = list(names[begin : begin + LOTS])
             for future in self.admin.delete_topics(lot, request_timeout=TIMEOUT_S, operation_timeout=60).values():
                 future.result(TIMEOUT_S)
+
+    def wait_until_gone(self, names: Sequence[str]) -> None:
+        """From all disks, but for what waits to be removed under another name."""
+        left = [f"{folder}/{name}-0" for folder in self.side.data for name in names]
+        deadline_s = time.monotonic() + TIMEOUT_S
+        while left := [path for path in left if os.path.exists(path)]:
+            if time.monotonic() > deadline_s:
+                raise CompareFailed(f"{self.side.name} did not delete {len(left)} topics.")
+            time.sleep(POLL_S)
 
     def close(self) -> None:
         self.delete(list(self.kept.values()))

@@ -17,6 +17,7 @@ QUICK = {
     "ask",
     "flood-tiny",
     "flood-16k",
+    "transactions-1",
     "catch-up-1",
     "catch-up-4",
     "end-to-end-1k",
@@ -29,6 +30,7 @@ QUICK = {
     "memory-loaded",
     "rf3-produce-1k-16k-1p-acksall-none",
     "rf3-ask",
+    "rf3-ask-among-300",
 }
 
 

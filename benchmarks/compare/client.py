@@ -23,6 +23,7 @@ TASKS: dict[str, Callable[[Task], Work]] = {
     "produce at a rate": producing.produce_at_a_rate,
     "ask": raw.ask,
     "flood": raw.flood,
+    "transact": raw.transact,
     "consume": consuming.consume,
     "tail": consuming.tail,
     "join": grouping.join,

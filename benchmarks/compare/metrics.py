@@ -16,8 +16,10 @@ class Metric:
 METRICS: dict[str, Metric] = {
     "cpu_s_per_gb": Metric("broker CPU a GB", "s"),
     "cpu_ms_per_1000_requests": Metric("broker CPU for 1,000 requests", "ms"),
+    "cpu_ms_per_1000_transactions": Metric("broker CPU for 1,000 transactions", "ms"),
     "cpu_us_per_record": Metric("broker CPU a record", "µs"),
     "cpu_s": Metric("broker CPU", "s"),
+    "deletion_cpu_s": Metric("broker CPU to delete them", "s"),
     "idle_cpu_ms_per_s": Metric("broker CPU in an idle second", "ms"),
     "mb_per_s": Metric("throughput", "MB/s", is_better_larger=True),
     "requests_per_s": Metric("requests", "/s", is_better_larger=True),
@@ -27,6 +29,7 @@ METRICS: dict[str, Metric] = {
     "alone_p99_ms": Metric("latency, p99, nobody behind", "ms"),
     "p99_moved": Metric("p99 beside those behind, to p99 without", "×"),
     "seconds": Metric("time", "s"),
+    "deletion_s": Metric("time to delete them", "s"),
     "joined_s": Metric("until all have partitions", "s"),
     "left_s": Metric("after one has left", "s"),
     "resident_mb": Metric("memory (RSS)", "MB"),

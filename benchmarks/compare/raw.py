@@ -8,6 +8,7 @@ from typing import Any
 
 from benchmarks import load
 from benchmarks.compare.percentiles import percentiles_ms
+from benchmarks.transacting import Writer
 
 
 def ask(task: dict[str, Any]) -> Generator[None, None, dict[str, Any]]:
@@ -42,6 +43,21 @@ def flood(task: dict[str, Any]) -> Generator[None, None, dict[str, Any]]:
     )
     yield
     return {"requests": task["requests"]}
+
+
+def transact(task: dict[str, Any]) -> Generator[None, None, dict[str, Any]]:
+    """One transaction after another, with one partition and an epoch each, as Kafka 4's own producer has them."""
+    took_s = []
+    with load.connect(task["port"]) as connected:
+        writer = Writer(connected, task["records"], task["topic"], topic=task["topic"])
+        writer.write()
+        yield
+        for _ in range(task["transactions"]):
+            begun_s = time.perf_counter()
+            writer.write()
+            took_s.append(time.perf_counter() - begun_s)
+        yield
+    return percentiles_ms(took_s)
 
 
 def _request(task: dict[str, Any]) -> bytes:

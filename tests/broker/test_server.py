@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import random
 import socket
+import threading
 from struct import pack
 
 import pytest
@@ -68,6 +70,37 @@ class TestOrder:
             peer.send(echo_request(2, b"after"))
             assert peer.response() == (1, body)
             assert peer.response() == (2, b"after")
+
+    @pytest.mark.parametrize("window", [1, 3])
+    def test_large_and_small_requests_by_turns(self, window: int) -> None:
+        """After a large one, little is received at first: what comes then may be large again, small, or several."""
+        sizes = [
+            300_000,
+            1_200_000,
+            10,
+            1_200_000,
+            70_000,
+            5_000,
+            3_000,
+            0,
+            65_530,
+            3_000_000,
+            131_000,
+            40,
+            40,
+            900_000,
+        ]
+        bodies = [random.Random(number).randbytes(size) for number, size in enumerate(sizes)]
+        with RunningServer() as running, KafkaPeer(running.address) as peer:
+            for start in range(0, len(bodies), window):
+                numbers = range(start, min(start + window, len(bodies)))
+                requests = b"".join(echo_request(number, bodies[number]) for number in numbers)
+                sender = threading.Thread(target=peer.send, args=(requests,))
+                sender.start()
+                for number in numbers:
+                    assert peer.response() == (number, bodies[number])
+                sender.join()
+            assert running.call(lambda: running.server.buffered_bytes) == 0
 
     def test_requests_behind_a_parked_one_wait(self) -> None:
         with RunningServer() as running, KafkaPeer(running.address) as peer:

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 KAFKA, OURS = "kafka", "strandline"
 FORMATS = (KAFKA, OURS)
-WAIT_S = 60
+WAIT_S = 180
+TRIES = 5
+TOO_LATE = "failed to connect back"
 ORDER = ("topic", "partition", "offset")
 
 Options = Mapping[str, str]
@@ -28,6 +30,20 @@ class Told:
 
 
 def read_batch(spark: Any, source: str, options: Options, schema: str | None = None) -> Told:
+    return _patiently(lambda: _read_batch(spark, source, options, schema))
+
+
+def _patiently(ask: Callable[[], Told]) -> Told:
+    """Spark gives a Python worker ten seconds to start, which a busy machine may not."""
+    told = ask()
+    for _ in range(TRIES - 1):
+        if TOO_LATE not in told.error:
+            break
+        told = ask()
+    return told
+
+
+def _read_batch(spark: Any, source: str, options: Options, schema: str | None) -> Told:
     from pyspark.errors import PySparkException
     from pyspark.sql import functions as F  # noqa: N812
 
@@ -70,6 +86,10 @@ def offsets_of(told: Told) -> dict[tuple[str, int], list[int]]:
 
 def run_stream(spark: Any, source: str, options: Options, folder: Path) -> Told:
     """Once through what there is now, from where the checkpoint in the folder says; all rows of all such runs."""
+    return _patiently(lambda: _run_stream(spark, source, options, folder))
+
+
+def _run_stream(spark: Any, source: str, options: Options, folder: Path) -> Told:
     from pyspark.errors import PySparkException
 
     try:

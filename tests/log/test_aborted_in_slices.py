@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from random import Random
+from unittest.mock import patch
 
 import pytest
 
@@ -96,3 +97,31 @@ def test_a_disk_that_cannot_be_read_takes_the_log_offline() -> None:
     with pytest.raises(StorageFailed):
         log.aborted_transactions_in(0, found, log.log_end_offset)
     assert log.failure is not None
+
+
+def test_segments_without_aborted_transactions_are_asked_once() -> None:
+    """A reader at the beginning of a long log does not ask all that follows, however often it reads."""
+    log, _ = written(2_000)
+    stable = log.producers.first_unstable_offset or log.log_end_offset
+    expected = log.aborted_transactions(0, stable)
+    with patch.object(log, "_require_aborted_index", wraps=log._require_aborted_index) as require:
+        assert log.aborted_transactions(0, stable) == expected
+    assert [call.args for call in require.call_args_list] == [(log.segments.active,)]
+
+
+def test_one_that_is_aborted_later_is_found_also_after_a_roll_and_a_cut() -> None:
+    log, _ = written(2_000)
+    before = log.aborted_transactions(0, log.log_end_offset)
+    first = log.log_end_offset
+    append(
+        log,
+        build_batch(
+            [Record(0, NOW_MS, None, b"x")], producer_id=9, producer_epoch=0, base_sequence=0, is_transactional=True
+        ),
+    )
+    append(log, build_marker(producer_id=9, producer_epoch=0, is_commit=False, coordinator_epoch=0, timestamp=NOW_MS))
+    assert [each.first_offset for each in log.aborted_transactions(0, log.log_end_offset)[len(before) :]] == [first]
+    log.roll(NOW_MS)
+    assert [each.first_offset for each in log.aborted_transactions(0, log.log_end_offset)[len(before) :]] == [first]
+    log.truncate_to(first, now_ms=NOW_MS)
+    assert log.aborted_transactions(0, log.log_end_offset) == before

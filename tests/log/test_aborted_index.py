@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from strandline.log.aborted_index import ENTRY, ENTRY_BYTES, AbortedIndex, AbortedTransaction
 from strandline.log.filesystem import RealFileSystem
 from strandline.model.failures import BrokenInvariant, CorruptData
+from strandline.simulation.disk import SimulatedDisk
 
 BASE = 100
 FIRST = AbortedTransaction(producer_id=7, first_offset=90, last_offset=110, last_stable_offset=111)
@@ -238,3 +239,29 @@ def test_every_fault_is_told_to_the_tool(path: str) -> None:
         "entry 2 has the unknown version 3",
     ]
     index.close()
+
+
+@settings(max_examples=60)
+@given(st.integers(0, 3_000), st.integers(0, 300))
+def test_a_long_index_is_searched(fetch_offset: int, length: int) -> None:
+    """As a short one is read: from the first transaction that ends in the range or after it."""
+    index = LONG
+    upper_bound_offset = fetch_offset + length
+    found, is_complete = index.collect(fetch_offset, upper_bound_offset)
+    everything = index.all()
+    ends = [place for place, each in enumerate(everything) if each.last_stable_offset >= upper_bound_offset]
+    read = everything[: ends[0] + 1] if ends else everything
+    assert is_complete == bool(ends)
+    assert found == [
+        each for each in read if each.last_offset >= fetch_offset and each.first_offset < upper_bound_offset
+    ]
+
+
+def long_index() -> AbortedIndex:
+    index = AbortedIndex(SimulatedDisk(), "/00000000000000000000.txnindex", 0)
+    for number in range(900):
+        index.append(AbortedTransaction(number % 5, 3 * number, 3 * number + 2, 3 * number + 3))
+    return index
+
+
+LONG = long_index()

@@ -7,6 +7,7 @@ import gc
 import os
 from collections.abc import Callable
 from pathlib import Path
+from unittest.mock import patch
 
 import pytest
 from hypothesis import given, settings
@@ -28,6 +29,7 @@ from tests.log.making_logs import (
 from strandline.log import page_cache
 from strandline.log.log import Log
 from strandline.log.log_slice import LogSlice
+from strandline.log.segment import Segment
 from strandline.model.failures import ErrorCode, Refused, StorageFailed
 from strandline.records.batch import split_batches
 from strandline.records.builder import build_batch
@@ -330,3 +332,44 @@ def test_across_a_reopen(tmp_path: Path) -> None:
     for is_clean in (True, False):
         again = make_log(tmp_path / "orders-0", segment_bytes=450, is_clean=is_clean)
         assert [again.read(offset, 10**6).read() for offset in range(9)] == before
+
+
+@settings(max_examples=50, deadline=None)
+@given(
+    st.lists(
+        st.one_of(
+            st.tuples(st.just("append"), st.integers(1, 3), st.integers(100, 400)),
+            st.tuples(st.just("read"), st.integers(0, 6), st.sampled_from([0, 150, 10_000])),
+            st.tuples(st.just("truncate"), st.integers(0, 3), st.just(0)),
+            st.tuples(st.just("roll"), st.just(0), st.just(0)),
+        ),
+        max_size=40,
+    )
+)
+def test_who_goes_on_from_the_end_gets_what_a_search_would_find(steps: list[tuple[str, int, int]]) -> None:
+    """Where the log ended when it was read is remembered; what is cut and written anew lies elsewhere."""
+    log = make_log(segment_bytes=3_000)
+    for what, count, size_bytes in steps:
+        if what == "append":
+            append(log, *(sized_batch(size_bytes) for _ in range(count)))
+        elif what == "truncate":
+            log.truncate_to(max(0, log.log_end_offset - count), now_ms=NOW)
+        elif what == "roll":
+            log.roll(NOW)
+        else:
+            offset = max(0, log.log_end_offset - count)
+            for max_offset in (None, log.log_end_offset, max(offset, log.log_end_offset - 1)):
+                found = log.read(offset, size_bytes, max_offset=max_offset)
+                remembered = dict(log.segments.active.read_ends)
+                log.segments.active.read_ends.clear()
+                assert found == log.read(offset, size_bytes, max_offset=max_offset)
+                log.segments.active.read_ends.update(remembered)
+
+
+def test_a_reader_at_the_end_searches_nothing() -> None:
+    log = make_log()
+    append(log, batch_of("a"))
+    log.read(0, 10_000)
+    append(log, batch_of("b"), batch_of("c"))
+    with patch.object(Segment, "position_of", side_effect=AssertionError):
+        assert offsets_read(log, 1) == [1, 2]

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from tests.proof.results import Result, result
 from tests.simulation.hunt import Caught, hunt
-from tests.simulation.mutations import MUTATIONS
+from tests.simulation.load_mutations import ALL_MUTATIONS
 
 from strandline.simulation.loads import loads_of
 from strandline.simulation.many_runs import cores, run_all
@@ -53,10 +53,10 @@ def prove_seeds(seeds: int, first: int) -> Result:
 def prove_mutations(seeds_max: int) -> Result:
     began_s = time.monotonic()
     caught: list[Caught] = []
-    for each in hunt(MUTATIONS, seeds_max, cores()):
+    for each in hunt(ALL_MUTATIONS, seeds_max, cores()):
         caught.append(each)
         print(each, flush=True)
-    names = [mutation.name for mutation in MUTATIONS]
+    names = [mutation.name for mutation in ALL_MUTATIONS]
     caught.sort(key=lambda each: names.index(each.name))
     missed = [each.name for each in caught if each.invariant is None]
     figures = {

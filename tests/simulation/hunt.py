@@ -8,7 +8,8 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import pytest
-from tests.simulation.mutations import MUTATIONS, Mutation
+from tests.simulation.load_mutations import ALL_MUTATIONS
+from tests.simulation.mutations import Mutation
 
 from strandline.simulation.failure import Violation
 from strandline.simulation.many_runs import cores, in_order
@@ -36,12 +37,14 @@ class Trial(NamedTuple):
 def violation_with(mutation: Mutation, seed: int) -> Violation | None:
     with pytest.MonkeyPatch.context() as patch:
         mutation.switch_off(patch)
-        return run(Options(seed=seed, seconds=SECONDS, faults=mutation.faults)).violation
+        return run(Options(seed=seed, seconds=SECONDS, faults=mutation.faults, load=mutation.load)).violation
 
 
 def hunt(mutations: Sequence[Mutation], seeds_max: int, jobs: int) -> Iterator[Caught]:
     """Those that are hard to find are looked for with all cores, so that nobody waits for the last one."""
-    waiting = [Trial(MUTATIONS.index(mutation), range(1, min(SEEDS_AT_ONCE, seeds_max) + 1)) for mutation in mutations]
+    waiting = [
+        Trial(ALL_MUTATIONS.index(mutation), range(1, min(SEEDS_AT_ONCE, seeds_max) + 1)) for mutation in mutations
+    ]
     while waiting:
         following = []
         for trial, caught in zip(waiting, in_order(look, waiting, jobs), strict=True):
@@ -54,7 +57,7 @@ def hunt(mutations: Sequence[Mutation], seeds_max: int, jobs: int) -> Iterator[C
 
 
 def look(trial: Trial) -> Caught:
-    mutation = MUTATIONS[trial.number]
+    mutation = ALL_MUTATIONS[trial.number]
     for seed in trial.seeds:
         violation = violation_with(mutation, seed)
         if violation is not None:
@@ -68,7 +71,7 @@ def main() -> None:
     arguments.add_argument("--jobs", type=int, default=cores())
     arguments.add_argument("words", nargs="*")
     asked = arguments.parse_args()
-    wanted = [each for each in MUTATIONS if not asked.words or any(word in each.name for word in asked.words)]
+    wanted = [each for each in ALL_MUTATIONS if not asked.words or any(word in each.name for word in asked.words)]
     found = 0
     for caught in hunt(wanted, asked.seeds, asked.jobs):
         found += caught.invariant is not None

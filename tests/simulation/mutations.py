@@ -38,6 +38,7 @@ from strandline.replication.isr import InSyncReplicas
 from strandline.replication.leader import Leader
 from strandline.replication.replica import Replica
 from strandline.replication.requests import Fetch
+from strandline.simulation.options import RECORDS
 from strandline.wire.messages.fetch import PartitionData
 
 Patch = pytest.MonkeyPatch
@@ -49,6 +50,7 @@ class Mutation(NamedTuple):
     faults: tuple[str, ...]  # that bring it to light soonest
     invariant: str = ""  # that noticed, where it has been seen to
     seed: int = 0  # with which it did, the first from 1 on
+    load: tuple[str, ...] = (RECORDS,)
 
 
 def replaced(owner: Any, name: str, value: Any) -> Callable[[Patch], object]:

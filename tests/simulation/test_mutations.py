@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import pytest
 from tests.simulation.hunt import SECONDS, violation_with
-from tests.simulation.mutations import MUTATIONS, Mutation
+from tests.simulation.load_mutations import ALL_MUTATIONS
+from tests.simulation.mutations import Mutation
 
 from strandline.simulation.options import Options
 from strandline.simulation.runs import run
 
 SEEDS_TRIED = 12
-FOUND = [mutation for mutation in MUTATIONS if mutation.seed]
+FOUND = [mutation for mutation in ALL_MUTATIONS if mutation.seed]
 
 
 @pytest.mark.parametrize("mutation", FOUND, ids=lambda mutation: mutation.name)
@@ -22,9 +23,11 @@ def test_a_missing_safeguard_is_noticed(mutation: Mutation) -> None:
 
 
 @pytest.mark.parametrize(
-    ("seed", "faults"), sorted({(mutation.seed, mutation.faults) for mutation in FOUND}), ids=lambda each: str(each)
+    ("seed", "faults", "load"),
+    sorted({(mutation.seed, mutation.faults, mutation.load) for mutation in FOUND}),
+    ids=lambda each: str(each),
 )
-def test_with_all_safeguards_nothing_is_wrong(seed: int, faults: tuple[str, ...]) -> None:
+def test_with_all_safeguards_nothing_is_wrong(seed: int, faults: tuple[str, ...], load: tuple[str, ...]) -> None:
     """In the same world."""
-    outcome = run(Options(seed=seed, seconds=SECONDS, faults=faults))
+    outcome = run(Options(seed=seed, seconds=SECONDS, faults=faults, load=load))
     assert outcome.violation is None, f"{outcome.command}: {outcome.violation}"

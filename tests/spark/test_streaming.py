@@ -177,3 +177,9 @@ def test_a_first_batch_that_was_cut_short_loses_nothing(ours: OurSide, pipe: Pip
     ours.write(pipe.source, numbered(range(5, 8)))
     pipe.run(startingOffsets="latest")
     assert values(ours, pipe) == as_written(range(5, 8), 0)
+
+
+def test_an_option_that_cannot_be_used_is_told_of_and_not_a_failure_of_pyspark(pipe: Pipe) -> None:
+    assert "ending offset not valid in streaming queries" in pipe.failure(endingOffsets="latest")
+    pipe.run()
+    assert "maxOffsetsPerTrigger must be positive" in pipe.failure(maxOffsetsPerTrigger="0")

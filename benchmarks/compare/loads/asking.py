@@ -14,9 +14,10 @@ class Ask(Load):
     """One tiny record after another, each acknowledged before the next is sent."""
 
     acks: int = 1
+    partitions: int = 1  # of the topic, all but one of which are quiet
 
     def turn(self, bench: Bench) -> Measured:
-        with bench.topic() as topic:
+        with bench.topic(self.partitions) as topic:
             requests = bench.scale.some(5_000, 1_000)
             ran = bench.run(
                 {
@@ -30,6 +31,27 @@ class Ask(Load):
         (result,) = ran.results
         cost = {"cpu_ms_per_1000_requests": ran.cpu_s * 1e6 / requests}
         return cost | {name: value for name, value in result.items() if name.startswith("p")}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Transact(Load):
+    """One transaction after another, each committed before the next begins."""
+
+    records: int
+
+    def turn(self, bench: Bench) -> Measured:
+        transactions = bench.scale.some(1_000, 200)
+        with bench.topic() as topic:
+            ran = bench.run(
+                {
+                    "do": "transact",
+                    "topic": topic,
+                    "port": bench.leader_port(topic),
+                    "records": self.records,
+                    "transactions": transactions,
+                }
+            )
+        return {"cpu_ms_per_1000_transactions": ran.cpu_s * 1e6 / transactions, **ran.results[0]}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -78,7 +100,17 @@ LOADS: list[Load] = [
         batch_bytes=NEARLY_1_MIB,
         full_requests=200,
     ),
+    Transact(name="transactions-1", title="one transaction of 1 record after another", records=1),
+    Transact(name="transactions-100", title="one transaction of 100 records after another", records=100),
 ]
+QUIET_PARTITIONS = 300
 REPLICATED: list[Load] = [
-    Ask(name="rf3-ask", title="RF 3: one tiny record after another, acks=all", acks=-1, stage=Stage.IN_THREES)
+    Ask(name="rf3-ask", title="RF 3: one tiny record after another, acks=all", acks=-1, stage=Stage.IN_THREES),
+    Ask(
+        name="rf3-ask-among-300",
+        title=f"RF 3: one tiny record after another, acks=all, among {QUIET_PARTITIONS} partitions",
+        acks=-1,
+        partitions=QUIET_PARTITIONS,
+        stage=Stage.IN_THREES,
+    ),
 ]

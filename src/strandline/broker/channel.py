@@ -3,6 +3,9 @@
 Nothing is received while an answer is owed or still being sent. The reader is taken off the loop only when the peer
 does send meanwhile, which few do: a long poll costs no system call, and a peer that hangs up is noticed. One that has
 sent more before it hung up is noticed by `has_hung_up`.
+
+After a frame that was so large that it got a buffer of its own, the next one is likely as large. Only its first bytes
+are received into the shared buffer then: they tell its size, and the rest goes where it belongs without a copy.
 """
 
 from __future__ import annotations
@@ -22,6 +25,7 @@ from strandline.broker.outbox import Outbox, Sending
 logger = logging.getLogger(__name__)
 
 TCP_ESTABLISHED = 1
+FIRST_BYTES = 4096
 
 
 class ChannelOwner(Protocol):
@@ -43,8 +47,8 @@ class ChannelOwner(Protocol):
 
 class Channel:
     __slots__ = (
-        "_is_reading", "_is_writing", "_owner", "_socket", "buffered_bytes", "connection", "is_closed",
-        "is_reading_cold", "last_progress_s", "outbox", "received_bytes",
+        "_expects_large", "_is_reading", "_is_writing", "_owner", "_socket", "buffered_bytes", "connection",
+        "is_closed", "is_reading_cold", "last_progress_s", "outbox", "received_bytes",
     )  # fmt: skip
 
     def __init__(self, owner: ChannelOwner, connected: socket.socket) -> None:
@@ -57,6 +61,7 @@ class Channel:
         self.last_progress_s = owner.clock()
         self.received_bytes = 0
         self.buffered_bytes = 0  # as the owner counts them
+        self._expects_large = False  # the last frame was
         self._is_writing = False
         self._is_reading = True
         owner.loop.add_reader(connected, self._readable)
@@ -109,8 +114,14 @@ class Channel:
             self._stop_reading()
             return
         room = connection.room()
+        if room is None:
+            buffer = self._owner.receive_buffer
+            if self._expects_large:
+                buffer, self._expects_large = buffer[:FIRST_BYTES], False
+        else:
+            buffer = room
         try:
-            count = self._socket.recv_into(self._owner.receive_buffer if room is None else room)
+            count = self._socket.recv_into(buffer)
         except (BlockingIOError, InterruptedError):
             return
         except OSError:
@@ -121,9 +132,10 @@ class Channel:
         self.received_bytes += count
         self.last_progress_s = self._owner.clock()
         if room is None:
-            parts = connection.receive(self._owner.receive_buffer[:count])
+            parts = connection.receive(buffer[:count])
         else:
             parts = connection.filled(count)
+            self._expects_large = not connection.is_within_frame
         if len(parts) == 1 and type(parts[0]) is bytes and connection.takes_more:
             self._send_at_once(parts[0])
         else:

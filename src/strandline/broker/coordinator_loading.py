@@ -99,7 +99,11 @@ class LoadingQueue:
 
     def _failed(self, loading: Loading, failure: Exception) -> None:
         if not loading.is_cancelled:
-            logger.error("%s of %s could not be loaded", loading.what, loading.partition.name, exc_info=failure)
+            is_foreseen = isinstance(failure, StorageFailed | CorruptData)
+            what, name = loading.what, loading.partition.name
+            logger.error(
+                "%s of %s could not be loaded: %s", what, name, failure, exc_info=None if is_foreseen else failure
+            )
         self._end(loading, is_whole=False)
 
     def _end(self, loading: Loading, *, is_whole: bool) -> None:

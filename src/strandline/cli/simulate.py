@@ -53,10 +53,10 @@ def _names_among(known: tuple[str, ...], value: str) -> tuple[str, ...]:
 @click.option("--seconds", type=click.IntRange(1), default=120, show_default=True, help="Of faults, simulated.")
 @click.option("--steps", "steps_max", type=click.IntRange(1), help="Stop after so many steps.")
 @click.option("--faults", callback=_fault_names, metavar="NAME,…", help=f"Only these of: {', '.join(FAULTS)}.")
-@click.option("--jobs", type=click.IntRange(1), help="So many runs at once.  [default: the cores]")
 @click.option(
     "--load", callback=_load_names, metavar="NAME,…", help=f"These of: {', '.join(LOADS)}; else the seed draws some."
 )
+@click.option("--jobs", type=click.IntRange(1), help="So many runs at once.  [default: the cores]")
 @click.option("--replay", is_flag=True, help="Print everything that happens.")
 def simulate(
     seed: int,

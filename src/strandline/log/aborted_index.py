@@ -12,7 +12,8 @@ earlier one. Entries ascend by last offset. The last stable offset tells a reade
 that end later than such an entry began at or after that offset, so if it reaches the end of the range they
 cannot touch it.
 
-Most segments have no aborted transaction, so the file is made when there is a first one. It is read whole.
+Most segments have no aborted transaction, so the file is made when there is a first one. A look-up reads from the
+first entry that may touch its range on.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from strandline.model.failures import CorruptData, check
 
 ENTRY = Struct(">hqqqq")
 ENTRY_BYTES = ENTRY.size  # 34
+CHUNK_BYTES = 256 * ENTRY_BYTES  # read at once; what fits one is not searched
 VERSION = 0
 
 
@@ -76,6 +78,10 @@ class AbortedIndex:
         self._valid_bytes += ENTRY_BYTES
         self._last_offset = aborted.last_offset
 
+    @property
+    def is_empty(self) -> bool:
+        return self._existing() is None or self._valid_bytes == 0
+
     def all(self) -> list[AbortedTransaction]:
         return list(self._read())
 
@@ -83,7 +89,7 @@ class AbortedIndex:
         """The aborted transactions that overlap the range, its end excluded, and whether these are all: if
         not, the next segment's index may know more."""
         found = []
-        for aborted in self._read():
+        for aborted in self._read(self._position_of(fetch_offset)):
             if aborted.last_offset >= fetch_offset and aborted.first_offset < upper_bound_offset:
                 found.append(aborted)
             if aborted.last_stable_offset >= upper_bound_offset:
@@ -156,16 +162,31 @@ class AbortedIndex:
         elif not 0 <= aborted.last_stable_offset <= aborted.last_offset + 1:
             yield f"has last stable offset {aborted.last_stable_offset} and ends at {aborted.last_offset}"
 
-    def _read(self) -> Iterator[AbortedTransaction]:
+    def _position_of(self, offset: int) -> int:
+        """Of the first entry that ends at or after `offset`."""
+        file = self._existing()
+        low, high = 0, self._valid_bytes // ENTRY_BYTES
+        if file is None or self._valid_bytes <= CHUNK_BYTES:
+            return 0
+        while low < high:
+            middle = (low + high) // 2
+            entry = AbortedTransaction(*ENTRY.unpack(file.read(middle * ENTRY_BYTES, ENTRY_BYTES))[1:])
+            low, high = (middle + 1, high) if entry.last_offset < offset else (low, middle)
+        return low * ENTRY_BYTES
+
+    def _read(self, position: int = 0) -> Iterator[AbortedTransaction]:
         file = self._existing()
         if file is None:
             return
         if self._valid_bytes > SMALL_FILE_BYTES_MAX:
             raise CorruptData(f"{self.path}: {self._valid_bytes} bytes are more than a file of this kind can have.")
-        for version, *fields in ENTRY.iter_unpack(file.read(0, self._valid_bytes)):
-            if version != VERSION:
-                raise CorruptData(f"{self.path}: an entry has the unknown version {version}.")
-            yield AbortedTransaction(*fields)
+        while position < self._valid_bytes:
+            chunk = file.read(position, min(CHUNK_BYTES, self._valid_bytes - position))
+            for version, *fields in ENTRY.iter_unpack(chunk):
+                if version != VERSION:
+                    raise CorruptData(f"{self.path}: an entry has the unknown version {version}.")
+                yield AbortedTransaction(*fields)
+            position += CHUNK_BYTES
 
     def _cut(self, valid_bytes: int, last_offset: int) -> None:
         file = self._existing()

@@ -36,11 +36,32 @@ def read_slice(segments: Segments, offset: int, max_bytes: int, *, max_offset: i
     The limits are taken once, by the caller: reading them again while data arrives is how readers got to see
     uncommitted records (KAFKA-9807, 9835).
     """
+    active = segments.active
+    position = active.read_ends.get(offset)  # by those who follow the end of the log, mostly
+    if position is not None:
+        end = active.size_bytes if max_offset >= log_end_offset else active.read_ends.get(max_offset, 0)
+        if 0 < end - position <= max_bytes:
+            if end == active.size_bytes:
+                active.read_ends.note(log_end_offset, active.size_bytes)
+            return LogSlice(active.file, position, end - position)
+    found_slice = _find_slice(segments, offset, max_bytes, max_offset, log_end_offset)
+    if found_slice.file is active.file and found_slice.position + found_slice.length == active.size_bytes:
+        active.read_ends.note(log_end_offset, active.size_bytes)
+    return found_slice
+
+
+def _find_slice(segments: Segments, offset: int, max_bytes: int, max_offset: int, log_end_offset: int) -> LogSlice:
     segment = segments.holding(offset)
-    while (found := _place_in(segment, offset)) is None:
+    while True:
+        file = segment.file
+        # What the kernel read ahead for somebody far behind would pass for what others use, and stay (SPEC P5).
+        file.read_nothing_ahead()
+        found = segment.position_of(offset)
+        if found is not None:
+            break
         following = segments.after(segment)  # compaction emptied the rest of this one
         if following is None:
-            return LogSlice(segment.file, segment.size_bytes, 0)
+            return LogSlice(file, segment.size_bytes, 0)
         segment = following
     position, length = found  # of the first batch
     if length < max_bytes:
@@ -48,13 +69,7 @@ def read_slice(segments: Segments, offset: int, max_bytes: int, *, max_offset: i
     end = segment.size_bytes if max_offset >= log_end_offset else _end_before(segment, max_offset)
     if length > end - position:
         length = max(0, end - position)
-    return new_tuple(LogSlice, (segment.file, position, length))
-
-
-def _place_in(segment: Segment, offset: int) -> tuple[int, int] | None:
-    # What the kernel read ahead for somebody far behind would pass for what others use, and stay (SPEC P5).
-    segment.file.read_nothing_ahead()
-    return segment.position_of(offset)
+    return new_tuple(LogSlice, (file, position, length))
 
 
 def _end_before(segment: Segment, max_offset: int) -> int:
@@ -172,9 +187,13 @@ def aborted_transactions(
     segments: Segments, fetch_offset: int, upper_bound_offset: int, require_index: Callable[[Segment], None]
 ) -> list[AbortedTransaction]:
     """Aborted transactions a read_committed reader of [fetch, upper bound) must filter out."""
-    collected: list[AbortedTransaction] = []
-    for segment in segments.from_offset(fetch_offset):
+
+    def has_aborted(segment: Segment) -> bool:
         require_index(segment)
+        return not segment.aborted.is_empty
+
+    collected: list[AbortedTransaction] = []
+    for segment in segments.with_aborted_from(fetch_offset, has_aborted):
         found, is_complete = segment.aborted.collect(fetch_offset, upper_bound_offset)
         collected += found
         if is_complete:

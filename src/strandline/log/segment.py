@@ -20,6 +20,7 @@ from strandline.log import index_truth, names
 from strandline.log.aborted_index import AbortedIndex
 from strandline.log.filesystem import Buffer, File, FileSystem
 from strandline.log.offset_index import OffsetIndex
+from strandline.log.read_ends import ReadEnds
 from strandline.log.renaming import rename_segment
 from strandline.log.scan import SCAN_BYTES, find_batch, peek_batch, read_batches, scan_heads
 from strandline.log.time_index import TimeIndex
@@ -37,7 +38,7 @@ class Segment:
     __slots__ = (
         "_aborted", "_file", "_filesystem", "_first_timestamp", "_max_timestamp", "_offset_index", "_time_index",
         "base_offset", "bytes_since_index_entry", "created_ms", "directory", "index_entries_left", "is_preallocated",
-        "offset_of_max_timestamp", "roll_jitter_ms", "settings", "size_bytes", "suffix",
+        "offset_of_max_timestamp", "read_ends", "roll_jitter_ms", "settings", "size_bytes", "suffix",
     )  # fmt: skip
 
     def __init__(
@@ -64,6 +65,7 @@ class Segment:
         self.offset_of_max_timestamp = base_offset
         self.is_preallocated = False  # whether the indexes can take entries
         self.index_entries_left = 0  # how many more both of them take
+        self.read_ends = ReadEnds()
         self._max_timestamp: int | None = None  # None until read from the time index
         self._first_timestamp: int | None = None  # None until read from the first batch
         self._file: File | None = None
@@ -290,6 +292,7 @@ class Segment:
     def truncate_to(self, offset: int) -> int:
         """Drop `offset` and everything above; returns the bytes cut."""
         found = self.position_of(offset)
+        self.read_ends.clear()
         self.offset_index.truncate_to(offset)
         self.time_index.truncate_to(offset)
         self.aborted.truncate_to(offset)

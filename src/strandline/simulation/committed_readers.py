@@ -17,12 +17,11 @@ if TYPE_CHECKING:
 class CommittedReader(Consumer):
     isolation_level = READ_COMMITTED
 
-    def __init__(self, load: TransactionLoad, name: str, partition: TopicPartition, pace_ms: tuple[int, int]) -> None:
+    def __init__(self, load: TransactionLoad, name: str, partition: TopicPartition) -> None:
         simulation = load.simulation
-        super().__init__(
-            load.world, simulation.network, name, simulation.names, partition, load.records, pause_ms=pace_ms
-        )
+        super().__init__(load.world, simulation.network, name, simulation.names, partition, load.records)
         self._load = load
+        self.is_compacted = load.is_compacted
 
     def _read(self, batches: list[Batch], data: PartitionData) -> None:
         begin = self.position

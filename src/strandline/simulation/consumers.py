@@ -18,12 +18,13 @@ from strandline.wire.messages.fetch import FetchPartition, FetchRequest, FetchRe
 
 FETCH_VERSION = 12
 FETCH_BYTES = 4096
-FAR_BEHIND = 100  # offsets
 READ_UNCOMMITTED, READ_COMMITTED = 0, 1
+FAR_BEHIND = 100  # offsets
 
 
 class Consumer(SimulatedClient):
     isolation_level = READ_UNCOMMITTED
+    is_compacted = False  # what it reads
 
     def __init__(
         self,
@@ -95,8 +96,9 @@ class Consumer(SimulatedClient):
         for batch in batches:
             if batch.last_offset < self.position:
                 continue
-            if batch.base_offset > self.position:
+            if batch.base_offset > self.position and not self.is_compacted:
                 self._history.complaints.append(f"{self.name} asked for {self.position} and got {batch}")
             self.position = batch.last_offset + 1
             self._leader_epoch = max(self._leader_epoch, batch.leader_epoch)
-            self._history.was_read(self.name, self.partition, batch)
+            if not self.is_compacted:
+                self._history.was_read(self.name, self.partition, batch)

@@ -45,13 +45,15 @@ class DeletionLoad(Load):
         self._healed_us = 0
         self._clients: list[TopicEditor | TopicWriter | TopicReader] = []
 
-    def start(self, pace_ms: tuple[int, int]) -> None:
+    def start(self) -> None:
         self._clients = [TopicEditor(self, "editor"), TopicWriter(self, "writer"), TopicReader(self, "peruser")]
         for client in self._clients:
-            client.begin(client.run(pace_ms))
+            client.begin(client.run())
 
     def heal(self) -> None:
         self._healed_us = self.world.now_us
+        for client in self._clients:
+            client.pace.hurry()
 
     def has_got_on(self) -> bool:
         return min(self.written_us, self.recreated_us) > self._healed_us
@@ -65,9 +67,9 @@ class DeletionLoad(Load):
     def is_settled(self) -> bool:
         """Nobody has anything left of what was deleted."""
         living = {truth.topic_id for truth in self.simulation.observer.living}
-        brokers = [machine.broker for machine in self.simulation.machines]
-        return all(
-            broker is not None and all(topic_id in living for _, topic_id, _ in logs_of(broker)) for broker in brokers
+        brokers = [machine.broker for machine in self.simulation.machines if machine.is_serving]
+        return len(brokers) == len(self.simulation.machines) and all(
+            topic_id in living for broker in brokers if broker is not None for _, topic_id, _ in logs_of(broker)
         )
 
 
@@ -82,7 +84,7 @@ class TopicClient(SimulatedClient):
 class TopicEditor(TopicClient):
     """Deletes it, by name or by id, and creates it."""
 
-    async def run(self, _: tuple[int, int]) -> None:
+    async def run(self) -> None:
         while not self.load.is_stopping:
             await self.pause(self.chance.randint(1_000, 12_000))
             topic_id = (await self.topic(TOPIC)).topic_id
@@ -126,7 +128,7 @@ class TopicEditor(TopicClient):
 class TopicWriter(TopicClient):
     """What is not acknowledged is not sent again."""
 
-    async def run(self, pace_ms: tuple[int, int]) -> None:
+    async def run(self) -> None:
         number = 0
         while not self.load.is_stopping:
             topic = await self.topic(TOPIC)
@@ -135,7 +137,7 @@ class TopicWriter(TopicClient):
                 number += 1
                 if leader < 0 or not await self._write(topic.topic_id, f"b{leader}", number):
                     break
-            await self.pause(self.chance.randint(*pace_ms))
+            await self.pause(self.pace.pause_ms())
         self.is_done = True
 
     async def _write(self, topic_id: bytes, leader: str, number: int) -> bool:
@@ -164,7 +166,7 @@ class TopicWriter(TopicClient):
 
 
 class TopicReader(TopicClient):
-    async def run(self, pace_ms: tuple[int, int]) -> None:
+    async def run(self) -> None:
         positions: dict[bytes, int] = {}
         while not self.load.is_stopping:
             topic = await self.topic(TOPIC)
@@ -173,7 +175,7 @@ class TopicReader(TopicClient):
                 positions[topic.topic_id] = await self._read(
                     topic.topic_id, f"b{topic.partitions[0].leader_id}", position
                 )
-            await self.pause(self.chance.randint(*pace_ms))
+            await self.pause(self.pace.pause_ms())
         self.is_done = True
 
     async def _read(self, topic_id: bytes, leader: str, position: int) -> int:

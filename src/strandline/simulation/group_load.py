@@ -46,16 +46,17 @@ class GroupLoad(Load):
         self._generation = 0  # the highest that somebody was given partitions in
         self._generation_us = 0
         self._members: list[GroupMember] = []
+        self.is_healed = False
         self._healed_us = self._stopped_us = self._inspected_us = 0
 
-    def start(self, pace_ms: tuple[int, int]) -> None:
+    def start(self) -> None:
         simulation = self.simulation
         for number, instance_id in enumerate(INSTANCES):
-            member = GroupMember(self, f"worker-{number}", instance_id, pace_ms)
+            member = GroupMember(self, f"worker-{number}", instance_id)
             self._members.append(member)
             member.start()
         # The same again, who does not know of the first: they throw each other out.
-        self._members.append(GroupMember(self, "double", INSTANCES[-1], pace_ms))
+        self._members.append(GroupMember(self, "double", INSTANCES[-1]))
         self.world.after(20 * SECOND_US, self._members[-1].start)
         inspector = CoordinatedClient(self.world, simulation.network, "inspector", simulation.names)
         inspector.begin(self._inspect(inspector))
@@ -145,6 +146,10 @@ class GroupLoad(Load):
 
     def heal(self) -> None:
         self._healed_us = self.world.now_us
+        self.is_healed = True
+        for member in self._members:
+            member.pace.hurry()
+        self._members[-1].is_stopping = True  # or the doubles would go on throwing each other out
 
     def has_got_on(self) -> bool:
         return min(self._acknowledged_us.values()) > self._healed_us

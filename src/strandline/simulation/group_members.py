@@ -61,13 +61,12 @@ class Fate(Enum):
 
 
 class GroupMember(CoordinatedClient):
-    def __init__(self, load: GroupLoad, name: str, instance_id: str | None, pace_ms: tuple[int, int]) -> None:
+    def __init__(self, load: GroupLoad, name: str, instance_id: str | None) -> None:
         simulation = load.simulation
         super().__init__(load.world, simulation.network, name, simulation.names)
         self.is_stopping = False
         self.is_done = False
         self._load = load
-        self._pace_ms = pace_ms
         self._instance_id = instance_id
         self._session_timeout_ms = self.chance.choice((2_000, 6_000))
         self._member_id = ""
@@ -153,14 +152,14 @@ class GroupMember(CoordinatedClient):
     async def _work(self) -> None:
         while not self.is_stopping:
             await self._meet(self._fate())
-            await self.pause(min(self.chance.randint(*self._pace_ms), self._session_timeout_ms // 2))
+            await self.pause(min(self.pace.pause_ms(), self._session_timeout_ms // 2))
             if self._positions and self.chance.random() < 0.6:
                 await self._commit()
             else:
                 await self._beat()
 
     def _fate(self) -> Fate:
-        return self.chance.choices(list(Fate), (100, 2, 1, 1))[0]
+        return Fate.WORK if self._load.is_healed else self.chance.choices(list(Fate), (100, 2, 1, 1))[0]
 
     async def _meet(self, fate: Fate) -> None:
         if fate is Fate.LEAVE:

@@ -13,6 +13,9 @@ from strandline.simulation.invariants import Invariant
 if TYPE_CHECKING:
     from strandline.simulation.simulation import Simulation
 
+COMPACTION = "compaction"
+COMPACTED = {"cleanup.policy": "compact", "segment.bytes": "1024", "min.cleanable.dirty.ratio": "0.1"}
+
 
 class Complaint(NamedTuple):
     """What a client itself noticed."""
@@ -44,7 +47,7 @@ class Load:
     def complain(self, invariant: str, sentence: str) -> None:
         self.complaints.append(Complaint(invariant, sentence))
 
-    def start(self, pace_ms: tuple[int, int]) -> None:
+    def start(self) -> None:
         """Clients begin to work, with so long between two things that they do."""
 
     def heal(self) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from random import Random
 
+from strandline.simulation.compaction_load import CompactionLoad
 from strandline.simulation.deletion_load import DeletionLoad
 from strandline.simulation.group_load import GroupLoad
 from strandline.simulation.load import Load
@@ -13,7 +14,8 @@ from strandline.simulation.retention_load import RetentionLoad
 from strandline.simulation.transaction_load import TransactionLoad
 
 KINDS: dict[str, type[Load]] = {
-    load.name: load for load in (TransactionLoad, GroupLoad, DeletionLoad, ReassignmentLoad, RetentionLoad)
+    load.name: load
+    for load in (TransactionLoad, GroupLoad, DeletionLoad, ReassignmentLoad, RetentionLoad, CompactionLoad)
 }
 LOADS = (RECORDS, *KINDS)
 

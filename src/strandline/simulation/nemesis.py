@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     from strandline.simulation.simulation import Simulation
 
 SECOND_US = 1_000_000
+POWER_PATIENCE_US = 2 * SECOND_US
 QUIET_SHARE = 0.1
 QUIET_S = (20, 50)
-POWER_PATIENCE_US = 2 * SECOND_US
 Fault = Callable[[], bool | None]  # False: not now
 
 

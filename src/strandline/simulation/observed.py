@@ -20,12 +20,13 @@ from strandline.log.log_directories import LogDirectories
 from strandline.log.segment import Segment
 from strandline.metadata.values import PartitionState
 from strandline.model.partitions import TopicPartition
-from strandline.records.batch import CONTROL, TRANSACTIONAL
+from strandline.records.batch import CONTROL, HEAD_BYTES, TRANSACTIONAL
 from strandline.records.control import COMMIT
 
 PLACE = Struct(">qiibIhi")
 PRODUCER = Struct(">qh")
 PRODUCER_POSITION = 43
+COUNT_POSITION = 57
 MARKER_TYPE_POSITION = 69  # the low byte of it, in the key of the only record of a control batch
 READ_BYTES = 1 << 20
 
@@ -37,6 +38,7 @@ class Kind(IntEnum):
     TRANSACTIONAL = 1
     ABORT_MARKER = 2
     COMMIT_MARKER = 3
+    EMPTIED = 4  # transactional, by compaction
 
 
 class Batch(NamedTuple):
@@ -61,14 +63,18 @@ def batches_in(data: bytes) -> Iterator[Batch]:
         if position > len(data):
             return
         if attributes & TRANSACTIONAL:
-            kind = kind_of(data, begin) if attributes & CONTROL else Kind.TRANSACTIONAL
+            kind = kind_of(data, begin, is_control=bool(attributes & CONTROL))
             yield Batch(base, base + delta, epoch, crc, kind, *PRODUCER.unpack_from(data, begin + PRODUCER_POSITION))
         else:
             yield Batch(base, base + delta, epoch, crc)
 
 
-def kind_of(data: bytes, begin: int) -> Kind:
-    """Of the control batch that begins there."""
+def kind_of(data: bytes, begin: int, *, is_control: bool) -> Kind:
+    """Of the transactional batch that begins there."""
+    if not any(data[begin + COUNT_POSITION : begin + HEAD_BYTES]):
+        return Kind.EMPTIED
+    if not is_control:
+        return Kind.TRANSACTIONAL
     return Kind.COMMIT_MARKER if data[begin + MARKER_TYPE_POSITION] == COMMIT else Kind.ABORT_MARKER
 
 

@@ -113,22 +113,25 @@ class Producer(SimulatedClient):
             self._unresolved.append(self._make_batch())
 
     def _make_batch(self) -> Outgoing:
-        now_ms, count = self.host.now_ms(), self.chance.randint(1, 3)
         number, self._number = self._number, self._number + 1
-        records = [
-            Record(index, now_ms, None, f"{self.name}/{number}/{index}".encode() + b"." * self.chance.randint(0, 60))
-            for index in range(count)
-        ]
+        records = self._make_records(number)
         data = build_batch(
             records,
             producer_id=self._producer_id,
             producer_epoch=self._producer_epoch,
             base_sequence=self._sequence if self.is_idempotent else -1,
         )
-        self._sequence += count
+        self._sequence += len(records)
         (crc,) = CRC.unpack_from(data, CRC_POSITION)
         self._history.sent[crc] = Sent(self.name, number, self.is_idempotent, is_gapless=self.is_idempotent)
         return Outgoing(number, crc, bytes(data))
+
+    def _make_records(self, number: int) -> list[Record]:
+        now_ms, count = self.host.now_ms(), self.chance.randint(1, 3)
+        return [
+            Record(index, now_ms, None, f"{self.name}/{number}/{index}".encode() + b"." * self.chance.randint(0, 60))
+            for index in range(count)
+        ]
 
     async def _round(self) -> None:
         """Everything that is unresolved is sent, in order; then all answers are heard."""

@@ -39,13 +39,13 @@ class ReassignmentLoad(Load):
         self._is_stopping = self._is_done = False
         self._healed_us = self._moved_us = 0
 
-    def start(self, pace_ms: tuple[int, int]) -> None:
+    def start(self) -> None:
         simulation = self.simulation
         world, network, names, history = self.world, simulation.network, simulation.names, simulation.history
         for index in range(PARTITIONS):
             partition = TopicPartition(TOPIC, index)
-            producer = Producer(world, network, f"sender-{index}", names, partition, history, pause_ms=pace_ms)
-            reader = Consumer(world, network, f"receiver-{index}", names, partition, history, pause_ms=pace_ms)
+            producer = Producer(world, network, f"sender-{index}", names, partition, history)
+            reader = Consumer(world, network, f"receiver-{index}", names, partition, history)
             self._producers.append(producer)
             self._readers.append(reader)
             producer.start()
@@ -74,6 +74,8 @@ class ReassignmentLoad(Load):
 
     def heal(self) -> None:
         self._healed_us = self.world.now_us
+        for client in (*self._producers, *self._readers):
+            client.pace.hurry()
 
     def has_got_on(self) -> bool:
         return self._moved_us > self._healed_us and all(
@@ -92,7 +94,7 @@ class ReassignmentLoad(Load):
         """Every move has ended; who is no replica any more has nothing left; everything was read."""
         truths = {truth.name: truth for truth in self.simulation.observer.living if truth.name.topic == TOPIC}
         for machine in self.simulation.machines:
-            if machine.broker is None:
+            if machine.broker is None or not machine.is_serving:
                 return False
             for name, _, _ in logs_of(machine.broker):
                 if name in truths and machine.broker_id not in truths[name].assigned:

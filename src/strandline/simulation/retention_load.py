@@ -10,7 +10,7 @@ from strandline.model.partitions import TopicPartition
 from strandline.simulation.consumers import Consumer
 from strandline.simulation.load import Load, WantedTopic
 from strandline.simulation.observed import PartitionTruth, Replica
-from strandline.simulation.producers import Producer
+from strandline.simulation.producers import ACKS_ALL, Producer
 from strandline.wire.messages.fetch import PartitionData
 
 if TYPE_CHECKING:
@@ -47,11 +47,9 @@ class LogStartGoesUp:
 class LateReader(Consumer):
     """Goes on where the log begins, when what it asks for has been deleted."""
 
-    def __init__(self, load: RetentionLoad, name: str, pace_ms: tuple[int, int]) -> None:
+    def __init__(self, load: RetentionLoad, name: str) -> None:
         simulation = load.simulation
-        super().__init__(
-            load.world, simulation.network, name, simulation.names, PARTITION, simulation.history, pause_ms=pace_ms
-        )
+        super().__init__(load.world, simulation.network, name, simulation.names, PARTITION, simulation.history)
         self._load = load
 
     def _heard(self, data: PartitionData) -> None:
@@ -79,22 +77,15 @@ class RetentionLoad(Load):
         self._readers: list[Consumer] = []
         self._healed_us = 0
 
-    def start(self, pace_ms: tuple[int, int]) -> None:
+    def start(self) -> None:
         simulation = self.simulation
-        quick_ms = (pace_ms[0], max(pace_ms[1] // 10, pace_ms[0]))
-        self._producers.append(
-            Producer(
-                self.world,
-                simulation.network,
-                "reporter",
-                simulation.names,
-                PARTITION,
-                simulation.history,
-                pause_ms=quick_ms,
-            )
-        )
-        self._readers += [LateReader(self, "latecomer", (500, 20_000)), LateReader(self, "subscriber", pace_ms)]
+        world, network, names, history = self.world, simulation.network, simulation.names, simulation.history
+        # One does not wait for followers, so that there is something that is old and not committed.
+        for name, acks in (("reporter", ACKS_ALL), ("stringer", 1)):
+            self._producers.append(Producer(world, network, name, names, PARTITION, history, acks=acks))
+        self._readers += [LateReader(self, "latecomer"), LateReader(self, "subscriber")]
         for producer in self._producers:
+            producer.pace.hurry()  # or there would be little to delete
             producer.start()
         for reader in self._readers:
             reader.start()
@@ -106,6 +97,8 @@ class RetentionLoad(Load):
 
     def heal(self) -> None:
         self._healed_us = self.world.now_us
+        for reader in self._readers:
+            reader.pace.hurry()
 
     def has_got_on(self) -> bool:
         return all(producer.last_acknowledged_us > self._healed_us for producer in self._producers)

@@ -54,13 +54,12 @@ def dying_quietly() -> Iterator[None]:
     hook, was_collecting, logger = sys.unraisablehook, gc.isenabled(), logging.getLogger("strandline")
     gc.disable()  # a run is short, and what it leaves goes in one go
     sys.unraisablehook = lambda _: None
-    before = logger.handlers, logger.propagate
-    logger.handlers, logger.propagate = [logging.NullHandler()], False  # of its children too
+    propagate, logger.propagate = logger.propagate, False
+    handlers, logger.handlers = logger.handlers, [logging.NullHandler()]
     try:
         yield
     finally:
-        sys.unraisablehook = hook
-        logger.handlers, logger.propagate = before
+        sys.unraisablehook, logger.propagate, logger.handlers = hook, propagate, handlers
         if was_collecting:
             gc.enable()
 

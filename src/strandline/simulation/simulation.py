@@ -23,7 +23,6 @@ from strandline.simulation.nemesis import FAULTS, Nemesis
 from strandline.simulation.network import Network
 from strandline.simulation.observer import Observer
 from strandline.simulation.options import RECORDS, Options
-from strandline.simulation.pace import PAUSES_MS, WEIGHTS
 from strandline.simulation.producers import Producer
 from strandline.simulation.simulated_store import SimulatedStore
 from strandline.simulation.unforeseen import Unforeseen
@@ -113,7 +112,7 @@ class Simulation:
         if RECORDS in self.options.load:
             self._start_records()
         for load in self.loads:
-            load.start(*self.chance.choices(PAUSES_MS, WEIGHTS))
+            load.start()
         self.nemesis.start()
 
     def _create(self, topic: WantedTopic, name: str) -> None:
@@ -173,9 +172,9 @@ class Simulation:
         )
         self._run_until(self._is_whole, HEAL_S, "replicas do not come together again")
         self._run_until(self._is_read, HEAL_S, "consumers do not come to the end")
-        for load in self.loads:
-            self._run_until(load.is_settled, HEAL_S, f"the load of {type(load).name} is not settled")
         self._run_until(self._is_known, HEAL_S, "some broker does not know who leads")
+        for load in self.loads:
+            self._run_until(load.is_settled, HEAL_S, f"the load of {load.name} is not settled")
 
     def complain(self, invariant: str, sentence: str) -> None:
         """Somebody has seen what may not be; the run ends after this step."""
@@ -272,9 +271,6 @@ class Simulation:
             self._fail(*self._complaints[0])
         if self.history.complaints:
             self._fail("ReadsAreTrue", self.history.complaints[0])
-        for load in self.loads:
-            if load.complaints:
-                self._fail(*load.complaints[0])
         if self.observer.changed:
             self._check_changed()
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 from strandline.model.partitions import TopicPartition
 from strandline.simulation.committed_readers import CommittedReader
 from strandline.simulation.consumers import Consumer
-from strandline.simulation.load import Load, WantedTopic
+from strandline.simulation.load import COMPACTED, COMPACTION, Load, WantedTopic
 from strandline.simulation.producers import Producer
 from strandline.simulation.transaction_history import Transaction, TransactionalId, TransactionHistory
 from strandline.simulation.transaction_invariants import LastStableOffset, WholeTransactions, ZombiesAreFenced
@@ -43,58 +43,47 @@ class TransactionLoad(Load):
             LastStableOffset(self.history, self.topic),
             ZombiesAreFenced(self.history, self.topic),
         ]
+        self.is_compacted = COMPACTION in simulation.options.load
+        if self.is_compacted:
+            self.topics = (WantedTopic(self.topic, PARTITIONS, COMPACTED),)
         self._chance = self.world.chance("transactions")
         self._ids = [TransactionalId(f"payer-{number}", f"payees-{number}") for number in range(IDS)]
         self._producers: dict[str, list[TransactionalProducer]] = {each.name: [] for each in self._ids}
         self._plain: list[Producer] = []
         self._readers: list[Consumer] = []
-        self._pace_ms = (1, 100)
         self._is_stopping = False
         self._healed_us = 0
 
-    def start(self, pace_ms: tuple[int, int]) -> None:
-        self._pace_ms = pace_ms
+    def start(self) -> None:
         for owner in self._ids:
             self._replace(owner)
         self._keep_up()
-        simulation = self.simulation
-        self._plain.append(
-            Producer(
-                self.world,
-                simulation.network,
-                "bystander",
-                simulation.names,
-                self.partitions[0],
-                self.records,
-                pause_ms=pace_ms,
-            )
-        )
         for partition in self.partitions:
-            self._readers.append(CommittedReader(self, f"auditor-{partition.partition}", partition, pace_ms))
-        self._readers.append(
-            Consumer(
-                self.world,
-                simulation.network,
-                "onlooker",
-                simulation.names,
-                self.partitions[0],
-                self.records,
-                pause_ms=pace_ms,
-            )
-        )
+            self._readers.append(CommittedReader(self, f"auditor-{partition.partition}", partition))
+        if not self.is_compacted:
+            self._start_plain()
         for plain in self._plain:
             plain.start()
         for reader in self._readers:
             reader.start()
+
+    def _start_plain(self) -> None:
+        """Records that have no key, among those of transactions; and one who reads everything."""
+        simulation = self.simulation
+        world, network, names, partition = self.world, simulation.network, simulation.names, self.partitions[0]
+        self._plain.append(Producer(world, network, "bystander", names, partition, self.records))
+        self._readers.append(Consumer(world, network, "onlooker", names, partition, self.records))
 
     def _replace(self, owner: TransactionalId) -> None:
         """By one that knows nothing of those before it; nor do they of it."""
         if self._is_stopping:
             return
         name = f"{owner.name}.{len(self._producers[owner.name]) + 1}"
-        producer = TransactionalProducer(self, owner, name, self._pace_ms)
+        producer = TransactionalProducer(self, owner, name)
         self.world.tell(f"{name} begins")
         self._producers[owner.name].append(producer)
+        if self._healed_us:
+            producer.pace.hurry()
         producer.start()
         if not self._healed_us:
             self.world.after(int(self._chance.uniform(5, 40) * SECOND_US), lambda: self._replace(owner))
@@ -130,6 +119,13 @@ class TransactionLoad(Load):
 
     def heal(self) -> None:
         self._healed_us = self.world.now_us
+        for reader in self._readers:
+            reader.pace.hurry()
+        for producers in self._producers.values():
+            for producer in producers:
+                producer.pace.hurry()
+        for plain in self._plain:
+            plain.pace.hurry()
 
     def has_got_on(self) -> bool:
         return all(

@@ -62,14 +62,12 @@ PRODUCE_NEVER = frozenset(
 
 
 class TransactionalProducer(TransactionRequests):
-    def __init__(self, load: TransactionLoad, owner: TransactionalId, name: str, pace_ms: tuple[int, int]) -> None:
+    def __init__(self, load: TransactionLoad, owner: TransactionalId, name: str) -> None:
         super().__init__(load, owner, name)
         self.is_stopping = False
         self.is_done = False
         self.last_committed_us = 0
-        self._pace_ms = pace_ms
         self._number = 0
-        self._numbers: dict[TopicPartition, int] = {}  # of batches
         self._sequences: dict[TopicPartition, int] = {}
         self._leaders: dict[TopicPartition, str] = {}
 
@@ -87,7 +85,7 @@ class TransactionalProducer(TransactionRequests):
                     await self._look_at_offset()
                 except GivenUp:
                     self.needs_epoch = True
-                await self.pause(self.chance.randint(*self._pace_ms))
+                await self.pause(self.pace.pause_ms())
         except Replaced:
             pass
         self.is_done = True
@@ -123,7 +121,7 @@ class TransactionalProducer(TransactionRequests):
 
     async def _write(self, transaction: Transaction, partition: TopicPartition) -> None:
         """Sends all batches at once, those that failed again, in order."""
-        unresolved = [self._make_batch(transaction, partition) for _ in range(self.chance.randint(1, 3))]
+        unresolved = [self._make_batch(transaction, partition, number) for number in range(self.chance.randint(1, 3))]
         for _ in range(ROUNDS_MAX):
             await self._round(partition, unresolved)
             if not unresolved:
@@ -131,12 +129,11 @@ class TransactionalProducer(TransactionRequests):
             await self.pause(self.retry_backoff_ms)
         raise GivenUp
 
-    def _make_batch(self, transaction: Transaction, partition: TopicPartition) -> Outgoing:
-        number = self._numbers[partition] = self._numbers.get(partition, -1) + 1
+    def _make_batch(self, transaction: Transaction, partition: TopicPartition, number: int) -> Outgoing:
         sequence = self._sequences.get(partition, 0)
         value = f"{transaction}/{partition.partition}/{number}".encode() + b"." * self.chance.randint(0, 60)
         data = build_batch(
-            [Record(0, self.host.now_ms(), None, value)],
+            [Record(0, self.host.now_ms(), value, value)],  # its key is its own: compaction takes nothing away
             producer_id=self.producer_id,
             producer_epoch=self.producer_epoch,
             base_sequence=sequence,
@@ -144,7 +141,7 @@ class TransactionalProducer(TransactionRequests):
         )
         self._sequences[partition] = sequence + 1
         (crc,) = CRC.unpack_from(data, CRC_POSITION)
-        self.load.records.sent[crc] = Sent(self.name, number, True)
+        self.load.records.sent[crc] = Sent(transaction.name, number, True)
         self.load.history.sent[crc] = transaction
         self.load.history.first_sent_us[crc] = self.world.now_us
         return Outgoing(number, crc, bytes(data))

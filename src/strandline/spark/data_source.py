@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from pyspark.sql.datasource import DataSource
 from pyspark.sql.types import StructType
 
-from strandline.spark.failures import BadOption, in_one_sentence
+from strandline.spark.failures import BadOption, SparkFailure, in_one_sentence
 from strandline.spark.option_values import boolean_option, refuse_unknown
 from strandline.spark.rows import rows_schema
 from strandline.spark.source_options import KNOWN, SourceOptions, parse_source_options
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from strandline.spark.sink_options import SinkOptions
     from strandline.spark.stream_reader import StreamReader
     from strandline.spark.transactional_writers import TransactionalBatchWriter, TransactionalStreamWriter
+    from strandline.spark.unusable_reader import UnusableReader
     from strandline.spark.writers import BatchWriter, StreamWriter
 
 NAME = "strandline"
@@ -42,10 +43,14 @@ class StrandlineDataSource(DataSource):
 
         return BatchReader(self._source_options(schema, is_streaming=False))
 
-    def streamReader(self, schema: StructType) -> StreamReader:
+    def streamReader(self, schema: StructType) -> StreamReader | UnusableReader:
         from strandline.spark.stream_reader import StreamReader
+        from strandline.spark.unusable_reader import UnusableReader
 
-        return StreamReader(self._source_options(schema, is_streaming=True))
+        try:
+            return StreamReader(self._source_options(schema, is_streaming=True))
+        except SparkFailure as failure:
+            return UnusableReader(failure)
 
     def _source_options(self, schema: StructType, *, is_streaming: bool) -> SourceOptions:
         with in_one_sentence():

@@ -42,12 +42,13 @@ spares: list[bytearray] = []  # of SPARE_BYTES each, at most SPARES_MAX
 class FrameCutter:
     """One connection's receiving end."""
 
-    __slots__ = ("_filled_bytes", "_frame", "_frame_bytes", "_size_begun", "_view", "frame_bytes_max")
+    __slots__ = ("_filled_bytes", "_frame", "_frame_bytes", "_size_begun", "_view", "frame_bytes_max", "held_bytes")
 
     def __init__(self, frame_bytes_max: int = SOCKET_REQUEST_MAX_BYTES) -> None:
         self.frame_bytes_max = frame_bytes_max  # smaller until a peer has proved who it is
         self._size_begun = b""  # 1 to 3 bytes of a size
         self._frame = bytearray()  # of a frame that has begun: what arrived, then room for more
+        self.held_bytes = 0  # the memory that it takes
         self._frame_bytes = 0  # its whole size; 0: none has begun
         self._filled_bytes = 0
         self._view = memoryview(b"")  # what `room` gave out
@@ -99,11 +100,6 @@ class FrameCutter:
         """Whether a frame has begun and its peer owes the rest."""
         return self._frame_bytes > 0 or bool(self._size_begun)
 
-    @property
-    def held_bytes(self) -> int:
-        """The memory that a frame which has begun takes."""
-        return len(self._frame)
-
     def room(self) -> memoryview | None:
         """Where the rest of a large frame goes, or None while the shared buffer will do."""
         if self._frame_bytes - self._filled_bytes < DIRECT_BYTES_MIN:
@@ -126,25 +122,26 @@ class FrameCutter:
             spares.append(buffer)
 
     def _grow(self) -> None:
-        if self._frame_bytes <= SPARE_BYTES and (spares or self._filled_bytes > FIRST_ROOM_BYTES):
+        if self._frame_bytes <= SPARE_BYTES and (spares or self._filled_bytes >= FIRST_ROOM_BYTES):
             grown = spares.pop() if spares else bytearray(SPARE_BYTES)
         else:
             capacity_bytes = max(FIRST_ROOM_BYTES, self._filled_bytes * ROOM_GROWTH)
             grown = bytearray(min(self._frame_bytes, capacity_bytes))
         grown[: self._filled_bytes] = self._frame
-        self._frame = grown
+        self._frame, self.held_bytes = grown, len(grown)
 
     def _spill(self, received: memoryview) -> memoryview | None:
         end = self._filled_bytes + len(received)
         self._frame[self._filled_bytes : end] = received
         self._filled_bytes = end
+        self.held_bytes = len(self._frame)
         return self._take_completed()
 
     def _take_completed(self) -> memoryview | None:
         if self._filled_bytes < self._frame_bytes:
             return None
         frame = memoryview(self._frame)[: self._frame_bytes]
-        self._frame, self._frame_bytes, self._filled_bytes = bytearray(), 0, 0
+        self._frame, self.held_bytes, self._frame_bytes, self._filled_bytes = bytearray(), 0, 0, 0
         return frame
 
 

@@ -1,0 +1,222 @@
+"""Safeguards of transactions, groups, topics and cleaning that can be switched off, as in `mutations`: each with the
+load under which it shows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from tests.simulation.mutations import (
+    DEATHS,
+    ELECTIONS,
+    MUTATIONS,
+    ZOMBIES,
+    Mutation,
+    Patch,
+    always,
+    nothing,
+    replaced,
+)
+
+from strandline.broker import led_groups, led_transactions
+from strandline.broker.commit_queue import CommitQueue
+from strandline.broker.housekeeping import retention_rounds
+from strandline.broker.housekeeping.log_cleaner import LogCleaner
+from strandline.broker.led_transactions import Written
+from strandline.broker.marker_sending import MarkerSender
+from strandline.broker.partition import Partition
+from strandline.broker.transaction_gate import TransactionGate
+from strandline.broker.transactional_produce import ProduceInTransactions
+from strandline.broker.turn import Turn
+from strandline.groups.classic_group import ClassicGroup
+from strandline.groups.offsets import NO_PRODUCER_ID, Offsets
+from strandline.log import producer_entry, producer_state
+from strandline.log.compaction_filter import CompactionFilter
+from strandline.log.log import Log
+from strandline.log.log_directory import LogDirectory
+from strandline.log.retention import plan_retention
+from strandline.model.failures import ErrorCode
+from strandline.transactions import adding, ending, shard
+from strandline.transactions.commands import EndTransaction
+from strandline.transactions.epochs import current_producer
+from strandline.transactions.verification_requests import ProducerSupport
+
+TRANSACTIONS, GROUPS = ("transactions",), ("groups",)
+CLEANED = ("transactions", "compaction")
+
+
+class Impatient(CommitQueue):
+    """Tells everybody at once that it is committed."""
+
+    def when_committed(self, committed: Callable[[], object], failed: Callable[[Any], object]) -> None:  # noqa: ARG002
+        committed()
+
+
+def answer_transactions_early(patch: Patch) -> None:
+    def queue(partition: Any, host: Any, timeout_ms: int | None) -> CommitQueue:
+        return (CommitQueue if timeout_ms is None else Impatient)(partition, host, timeout_ms)
+
+    patch.setattr(led_transactions, "CommitQueue", queue)
+
+
+def send_markers_early(patch: Patch) -> None:
+    def queue(partition: Any, host: Any, timeout_ms: int | None) -> CommitQueue:
+        return (Impatient if timeout_ms is None else CommitQueue)(partition, host, timeout_ms)
+
+    patch.setattr(led_transactions, "CommitQueue", queue)
+
+
+def send_markers_once(patch: Patch) -> None:
+    """Whatever becomes of them, the coordinator takes them for written."""
+    original = MarkerSender._write
+
+    async def write(self: MarkerSender, leader: int, waiting: Any) -> None:
+        def surely(tell: Written) -> Written:
+            return lambda event: tell(
+                replace(event, results=tuple((name, ErrorCode.NONE) for name, _ in event.results))
+            )
+
+        await original(self, leader, [(marker, surely(tell)) for marker, tell in waiting])
+
+    patch.setattr(MarkerSender, "_write", write)
+
+
+def accept_old_producer_epochs(patch: Patch) -> None:
+    """In the log and before it; what comes from a zombie looks like what its successor sends."""
+    original = producer_state.refuse_unless_next
+
+    def refuse(entry: Any, producer_epoch: int, sequence: int, is_transactional: bool) -> None:
+        if producer_epoch >= entry.producer_epoch:
+            original(entry, producer_epoch, sequence, is_transactional)
+
+    patch.setattr(producer_state, "refuse_unless_next", refuse)
+    patch.setattr(ProduceInTransactions, "asks_for", lambda *_: False)
+
+
+def coordinate_for_anybody(patch: Patch) -> None:
+    def accept(transaction: Any, _: Any) -> Any:
+        return transaction
+
+    patch.setattr(adding, "refuse_unless_current", accept)
+    original = ending.end_transaction
+
+    def end(state: Any, draft: Any, command: Any) -> Any:
+        transaction = state.transactions.get(command.transactional_id)
+        if transaction is not None:
+            current = current_producer(transaction)
+            command = replace(command, producer_id=current.producer_id, producer_epoch=current.producer_epoch)
+        return original(state, draft, command)
+
+    patch.setitem(shard.HANDLERS, EndTransaction, end)
+
+
+def read_everything(patch: Patch) -> None:
+    patch.setattr(Partition, "last_stable_offset", property(lambda self: self.high_watermark))
+
+
+def verify_nothing(patch: Patch) -> None:
+    """KIP-890: a batch that comes late begins a transaction that nobody ends."""
+    patch.setattr(ProduceInTransactions, "asks_for", lambda _, support: support is ProducerSupport.EPOCH_BUMPS)
+
+
+def keep_tokens(patch: Patch) -> None:
+    """A yes of the coordinator's counts though the marker has come before it (KAFKA-14884)."""
+    patch.setattr(TransactionGate, "written", nothing)
+
+
+def count_offsets_at_once(patch: Patch) -> None:
+    original = Offsets.apply
+
+    def apply(self: Offsets, key: Any, value: Any, record_offset: int, _: int) -> None:
+        original(self, key, value, record_offset, NO_PRODUCER_ID)
+
+    patch.setattr(Offsets, "apply", apply)
+
+
+def drop_markers(patch: Patch) -> None:
+    """As if their keys were keys (KAFKA-14055)."""
+    patch.setattr(CompactionFilter, "_apply_to_control", nothing)
+
+
+def delete_beyond_high_watermark(patch: Patch) -> None:
+    def plan(log: Log, *, now_ms: int, high_watermark: int) -> Any:  # noqa: ARG001
+        return plan_retention(log, now_ms=now_ms, high_watermark=log.log_end_offset)
+
+    patch.setattr(retention_rounds, "plan_retention", plan)
+
+
+def clean_beyond_high_watermark(patch: Patch) -> None:
+    """KAFKA-13194: what is not committed takes the place of what is."""
+    original = LogCleaner._judge
+
+    class Ahead:
+        def __init__(self, partition: Partition) -> None:
+            self._partition = partition
+            self.high_watermark = self.last_stable_offset = partition.log.log_end_offset
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(self._partition, name)
+
+    patch.setattr(LogCleaner, "_judge", lambda self, partition, directory: original(self, Ahead(partition), directory))  # type: ignore[arg-type]
+
+
+def all_at_once(patch: Patch) -> None:
+    """The controller's requests go on in the middle of one another."""
+
+    async def take(_: Turn, do: Callable[[], Any]) -> Any:
+        return await do()
+
+    patch.setattr(Turn, "take", take)
+
+
+LOAD_MUTATIONS = (
+    Mutation(
+        "the last batch of a producer alone is remembered", replaced(producer_entry, "BATCHES_REMEMBERED", 1), ELECTIONS
+    ),
+    Mutation(
+        "a transaction's end is told before it is committed", answer_transactions_early, ELECTIONS, load=TRANSACTIONS
+    ),
+    Mutation("markers are sent before the end is committed", send_markers_early, ELECTIONS, load=TRANSACTIONS),
+    Mutation(
+        "markers are not sent again after a fail-over", replaced(shard, "resume", nothing), DEATHS, load=TRANSACTIONS
+    ),
+    Mutation("every marker counts as written", send_markers_once, (*DEATHS, *ZOMBIES), load=TRANSACTIONS),
+    Mutation("old producer epochs may write", accept_old_producer_epochs, ZOMBIES, load=TRANSACTIONS),
+    Mutation("the coordinator asks for no epoch", coordinate_for_anybody, ZOMBIES, load=TRANSACTIONS),
+    Mutation("read_committed reads up to the high watermark", read_everything, ELECTIONS, load=TRANSACTIONS),
+    Mutation(
+        "nobody is told what was aborted",
+        replaced(Log, "aborted_transactions_in", lambda *_: []),
+        ELECTIONS,
+        load=TRANSACTIONS,
+    ),
+    Mutation("no batch is verified", verify_nothing, (*ZOMBIES, "slow_network"), load=TRANSACTIONS),
+    Mutation("a marker leaves what was verified", keep_tokens, (*ZOMBIES, "slow_network"), load=TRANSACTIONS),
+    Mutation("offsets count before their transaction's end", count_offsets_at_once, ELECTIONS, load=TRANSACTIONS),
+    Mutation("markers are compacted away", drop_markers, ELECTIONS, load=CLEANED),
+    Mutation(
+        "offsets are acknowledged before they are replicated",
+        replaced(led_groups, "CommitQueue", Impatient),
+        DEATHS,
+        load=GROUPS,
+    ),
+    Mutation(
+        "members of any generation commit", replaced(ClassicGroup, "check_commit", nothing), ELECTIONS, load=GROUPS
+    ),
+    Mutation("records go before they are committed", delete_beyond_high_watermark, ZOMBIES, load=("retention",)),
+    Mutation(
+        "records are cleaned before they are committed", clean_beyond_high_watermark, ZOMBIES, load=("compaction",)
+    ),
+    Mutation(
+        "a folder belongs to whoever has its name", replaced(LogDirectory, "claim", always), DEATHS, load=("deletions",)
+    ),
+    Mutation(
+        "orders of the controller are carried out at once",
+        all_at_once,
+        (*ZOMBIES, "slow_disk", "slow_network"),
+        load=("reassignments",),
+    ),
+)
+
+ALL_MUTATIONS = (*MUTATIONS, *LOAD_MUTATIONS)
