@@ -22,6 +22,8 @@ LOADS = (RECORDS, *KINDS)
 
 
 def loads_of(seed: int) -> tuple[str, ...]:
-    """Where nobody says which: one or more, drawn from a stream of their own."""
+    """Where nobody says which: one or two, sometimes many, drawn from a stream of their own. What there is of one load
+    costs as much in a crowd, and there are fewer seeds of it in an hour."""
     chance = Random(f"{seed}/loads")
-    return tuple(sorted(chance.sample(LOADS, chance.randint(1, len(LOADS))), key=LOADS.index))
+    (count,) = chance.choices((1, 2, 3, len(LOADS)), (10, 4, 2, 1))
+    return tuple(sorted(chance.sample(LOADS, count), key=LOADS.index))
