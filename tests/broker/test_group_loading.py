@@ -177,7 +177,7 @@ def test_a_partition_whose_framing_has_rotted_keeps_no_other_from_loading(
     batches = [offset_batch(3), offset_batch(4, group="other")]
     led.write(*batches)
     zero_framing(led, 0 if rotten == 0 else len(batches[0]))
-    done: list[tuple[str, bool]] = []
+    done: list[tuple[str, bool]] = []  # whether they were loaded
     queue = LoadingQueue(led.host, 10_000)
     healthy = LedPartition()
     healthy.write(offset_batch(3))
@@ -188,12 +188,36 @@ def test_a_partition_whose_framing_has_rotted_keeps_no_other_from_loading(
     assert all(record.exc_info is None for record in caplog.records), "rot is no bug of ours"
 
 
-def heard(done: list[tuple[str, bool]], name: str, is_whole: bool) -> None:
-    done.append((name, is_whole))
+def heard(done: list[tuple[str, bool]], name: str, fault: str | None) -> None:
+    done.append((name, fault is None))
 
 
 def replay_nothing(data: Buffer) -> int | None:
     return max((head_of(batch).next_offset for batch in split_batches(data)), default=None)
+
+
+@pytest.mark.parametrize("rotten", [0, 1])
+def test_a_partition_whose_framing_has_rotted_is_not_served_and_told_once(
+    rotten: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    """As in Kafka: what lies behind the rot could be anything. The log has the file, the position and what to do."""
+    led = LedPartition()
+    batches = [offset_batch(3), offset_batch(4, group="other")]
+    led.write(*batches)
+    zero_framing(led, 0 if rotten == 0 else len(batches[0]))
+    led.lead()
+    led.host.settle()
+    for _ in range(3):
+        assert errors_of(led.commit(7)) == [ErrorCode.NOT_COORDINATOR]
+    fault = led.coordinator.led.fault_of(0)
+    assert fault is not None
+    (told,) = caplog.messages
+    for sentence in (fault, told):
+        assert "00000000000000000000.log: " in sentence
+        assert "position" in sentence
+    assert f"strandline log check /{NAME}" in told
+    led.coordinator.led.resigned(led.partition)
+    assert led.coordinator.led.fault_of(0) is None
 
 
 def test_a_mistake_of_ours_keeps_no_other_from_loading_and_is_told(

@@ -10,11 +10,18 @@ from tests.broker.running_broker import BrokerPeer, RunningBroker, batch_of
 
 from strandline.model.failures import ErrorCode
 from strandline.wire.messages.fetch import FetchPartition, FetchRequest, FetchResponse, FetchTopic, PartitionData
+from strandline.wire.messages.find_coordinator import Coordinator, FindCoordinatorRequest, FindCoordinatorResponse
 from strandline.wire.messages.list_offsets import (
     ListOffsetsPartition,
     ListOffsetsRequest,
     ListOffsetsResponse,
     ListOffsetsTopic,
+)
+from strandline.wire.messages.offset_commit import (
+    OffsetCommitRequest,
+    OffsetCommitRequestPartition,
+    OffsetCommitRequestTopic,
+    OffsetCommitResponse,
 )
 
 MIB = 2**20
@@ -81,3 +88,38 @@ def test_a_search_by_time(tmp_path: Path) -> None:
         topics = [ListOffsetsTopic(topic, [ListOffsetsPartition(0, -1, 1_000)]) for topic in ("bad", "good")]
         answer = peer.ask(ListOffsetsRequest(-1, 0, topics), 7, ListOffsetsResponse)
         assert [topic.partitions[0].offset for topic in answer.topics] == [0, 0]
+
+
+def test_rot_in_one_partition_of_a_coordinator(tmp_path: Path) -> None:
+    """Its groups are not served, and are told why; those of all other partitions are."""
+    settings = {"offsets_topic_num_partitions": "4", "offsets_topic_segment_bytes": "300", **SMALL_SEGMENTS}
+    groups = [f"group-{number}" for number in range(20)]
+    with RunningBroker(str(tmp_path), **settings) as running, running.peer() as peer:
+        peer.create_topic("orders")
+        find(peer, groups)
+        for group in groups:
+            commit(peer, group)
+        rotten_partition = running.broker.groups.partition_of(groups[0])
+        rotten = {group for group in groups if running.broker.groups.partition_of(group) == rotten_partition}
+    path = min((tmp_path / f"__consumer_offsets-{rotten_partition}").glob("*.log"))
+    path.write_bytes(bytes(20) + path.read_bytes()[20:])
+    with RunningBroker(str(tmp_path), **settings) as running, running.peer() as peer:
+        running.wait_until(lambda: not running.broker.groups.led.is_loading)
+        for found in find(peer, groups):
+            error_code = ErrorCode.COORDINATOR_NOT_AVAILABLE if found.key in rotten else ErrorCode.NONE
+            assert found.error_code == error_code
+            assert bool(found.error_message and path.name in found.error_message) == (found.key in rotten)
+        assert {commit(peer, group) for group in rotten} == {ErrorCode.NOT_COORDINATOR}
+        assert {commit(peer, group) for group in groups if group not in rotten} == {ErrorCode.NONE}
+
+
+def find(peer: BrokerPeer, groups: list[str]) -> list[Coordinator]:
+    return peer.ask(
+        FindCoordinatorRequest(key_type=0, coordinator_keys=groups), 4, FindCoordinatorResponse
+    ).coordinators
+
+
+def commit(peer: BrokerPeer, group: str) -> int:
+    topics = [OffsetCommitRequestTopic("orders", partitions=[OffsetCommitRequestPartition(0, 7)])]
+    answer = peer.ask(OffsetCommitRequest(group, topics=topics), 8, OffsetCommitResponse)
+    return answer.topics[0].partitions[0].error_code

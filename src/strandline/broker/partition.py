@@ -263,8 +263,11 @@ class Partition:
 
     @property
     def last_stable_offset(self) -> int:
+        """Never below the log start, even if an open transaction began there: who is told of an offset may read it."""
         first_unstable = self.log.producers.first_unstable_offset
-        return self.high_watermark if first_unstable is None else min(first_unstable, self.high_watermark)
+        if first_unstable is None:
+            return self.high_watermark
+        return min(max(first_unstable, self.log.log_start_offset), self.high_watermark)
 
     def read(self, offset: int, max_bytes: int, *, committed_only: bool = False) -> LogSlice:
         """What a consumer may see from `offset` on: whole batches but for the last, and at least one if there is one.

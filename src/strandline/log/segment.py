@@ -22,7 +22,7 @@ from strandline.log.filesystem import Buffer, File, FileSystem
 from strandline.log.offset_index import OffsetIndex
 from strandline.log.read_ends import ReadEnds
 from strandline.log.renaming import rename_segment
-from strandline.log.scan import SCAN_BYTES, find_batch, peek_batch, read_batches, scan_heads
+from strandline.log.scan import SCAN_BYTES, find_batch, first_head, peek_batch, read_batches, scan_heads
 from strandline.log.time_index import TimeIndex
 from strandline.model.failures import CorruptData
 from strandline.model.settings import LONG_MAX, LogSettings
@@ -226,9 +226,9 @@ class Segment:
     def first_timestamp(self) -> int:
         """Largest timestamp of the first batch: the moment from which time-based rolling counts."""
         if self._first_timestamp is None:
-            head = next(self.heads(), None)
-            self._first_timestamp = head[1].max_timestamp if head else None
-        return NO_TIMESTAMP if self._first_timestamp is None else self._first_timestamp
+            head = first_head(self.file, self.size_bytes)
+            self._first_timestamp = head.max_timestamp if head else NO_TIMESTAMP
+        return self._first_timestamp
 
     # Looking up.
 
@@ -237,7 +237,7 @@ class Segment:
         return self._load_max_timestamp() if self._max_timestamp is None else self._max_timestamp
 
     def _load_max_timestamp(self) -> int:
-        if not index_truth.is_last_time_entry_true(self):
+        if not index_truth.is_last_time_entry_true(self) and not self.has_rot:
             self.rebuild_indexes()
         self._max_timestamp, self.offset_of_max_timestamp = self.time_index.last_entry
         return self._max_timestamp
