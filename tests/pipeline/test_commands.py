@@ -166,7 +166,9 @@ def test_what_is_missing_is_one_sentence(broker: Broker, tmp_path: Path, monkeyp
         assert refused("run", path).startswith("Spark needs Java 17 or later, and there is none")
     with monkeypatch.context() as patch:
         patch.setattr(sessions, "find_spec", lambda _: None)
-        assert refused("run", path) == 'PySpark is not installed: run `pip install "strandline[spark]"`'
+        assert (
+            refused("run", path) == "PySpark is not installed: in Strandline's checkout run `pip install -e '.[spark]'`"
+        )
     path.write_text(path.read_text().replace(broker.bootstrap, "127.0.0.1:1"))
     path.write_text(path.read_text() + "kafka: {default.api.timeout.ms: 500}\n")
     assert f"start one with `strandline serve`, or correct `brokers` in {path}" in refused("run", path)

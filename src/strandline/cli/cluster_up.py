@@ -49,7 +49,7 @@ def up(
     already, that one is started again, with its data and its ports. It stays in the foreground and tells who comes
     and goes, until Ctrl-C stops all of it.
 
-    ZooKeeper comes with PySpark (pip install 'strandline[cluster]') and needs Java.
+    ZooKeeper comes with PySpark (pip install -e '.[cluster]' in the checkout) and needs Java.
     """
     if zookeepers is not None and zookeeper is not None:
         raise click.UsageError("--zookeepers are servers of its own, --zookeeper is another's: give one of them")
