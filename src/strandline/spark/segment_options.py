@@ -28,8 +28,6 @@ from typing import TypeVar
 from strandline.records.columns import OFFSETS_END
 
 MAX_BYTES_PER_PARTITION = 128 * 2**20  # as Spark cuts files of its own: to begin a task in Python is dear
-    128 * 2**20
-)  # as Spark cuts files of its own: a task of Python's costs more to begin than some to read
 RECORD, BATCH = "record", "batch"
 READ_UNCOMMITTED, READ_COMMITTED = "read_uncommitted", "read_committed"
 
