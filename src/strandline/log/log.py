@@ -245,6 +245,12 @@ class Log(LogWriter):
             unflushed > 0 and now_ms - self.last_flush_ms >= self.settings.flush_ms
         )
 
+    @property
+    def must_flush(self) -> bool:
+        """Whether it has more records that are not on the disk than `flush.messages` allows."""
+        unflushed = self.log_end_offset - self.recovery_point
+        return unflushed >= self.settings.flush_messages and self.failure is None and not self.is_closed
+
     def begin_flush(self, up_to_offset: int | None = None) -> FlushWork:
         """What must be synced so that everything below `up_to_offset` (the log end by default) is durable."""
         self.check_usable()

@@ -51,7 +51,9 @@ def read_slice(segments: Segments, offset: int, max_bytes: int, *, max_offset: i
 
 
 def _find_slice(segments: Segments, offset: int, max_bytes: int, max_offset: int, log_end_offset: int) -> LogSlice:
-    segment = segments.holding(offset)
+    segment = segments.active
+    if offset < segment.base_offset:
+        segment = segments.holding(offset)
     while True:
         file = segment.file
         # What the kernel read ahead for somebody far behind would pass for what others use, and stay (SPEC P5).

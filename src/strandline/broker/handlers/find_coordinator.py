@@ -8,6 +8,8 @@ coordinator, and the answer says why.
 
 from __future__ import annotations
 
+import logging
+
 from strandline.broker.cluster_image import CONSUMER_OFFSETS, TRANSACTION_STATE, ClusterImage
 from strandline.broker.dispatch import Handler, Request
 from strandline.broker.group_coordinator import GroupCoordinator
@@ -19,8 +21,14 @@ from strandline.model.failures import ErrorCode, Refused, StorageFailed
 from strandline.wire.codec import decode, encode
 from strandline.wire.messages.find_coordinator import Coordinator, FindCoordinatorRequest, FindCoordinatorResponse
 
+logger = logging.getLogger(__name__)
+
 GROUP, TRANSACTION = 0, 1
 TOPICS = {GROUP: CONSUMER_OFFSETS, TRANSACTION: TRANSACTION_STATE}
+FACTORS = {
+    CONSUMER_OFFSETS: "offsets.topic.replication.factor",
+    TRANSACTION_STATE: "transaction.state.log.replication.factor",
+}
 KEYS_FROM = 4
 NO_NODE = -1
 
@@ -31,6 +39,7 @@ def find_coordinator_handler(
     image: ClusterImage,
     controller: TopicAdministration,
 ) -> Handler:
+    told_of: set[str] = set()  # topics that could not be made, which is told once
     partition_of = {GROUP: groups.partition_of, TRANSACTION: transactions.partition_of}
     fault_of = {GROUP: groups.led.fault_of, TRANSACTION: transactions.led.fault_of}
 
@@ -54,7 +63,10 @@ def find_coordinator_handler(
         try:
             await controller.create_topic_by_default(topic)
         except (Refused, StoreError, StorageFailed) as failure:
-            raise Refused(ErrorCode.COORDINATOR_NOT_AVAILABLE, f"no {topic}: {failure}") from failure
+            if topic not in told_of:
+                told_of.add(topic)
+                logger.warning("%s cannot be created, and those who need it wait: %s", topic, failure)
+            raise Refused(ErrorCode.COORDINATOR_NOT_AVAILABLE, f"no {topic}: {_told(topic, failure)}") from failure
 
     def located(request: Request, key_type: int, key: str) -> Coordinator:
         topic, index = image.topics.get(TOPICS[key_type]), partition_of[key_type](key)
@@ -69,6 +81,12 @@ def find_coordinator_handler(
         return Coordinator(key, broker.broker_id, host, port)
 
     return by_procedure(answer)
+
+
+def _told(topic: str, failure: Exception) -> str:
+    if not isinstance(failure, Refused) or failure.error_code != ErrorCode.INVALID_REPLICATION_FACTOR:
+        return str(failure)
+    return f"{failure.reason.rstrip('.')}; start the brokers that are down, or lower {FACTORS[topic]}"
 
 
 def _nowhere(key: str, refused: Refused) -> Coordinator:
