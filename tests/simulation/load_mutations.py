@@ -307,7 +307,12 @@ LOAD_MUTATIONS = (
         load=("flushes",),
     ),
     Mutation(
-        "the controller insists without a pause", insist_at_once, ("cut_from_store", "cut_off"), load=("deletions",)
+        "the controller insists without a pause",
+        insist_at_once,
+        ("cut_from_store", "cut_off"),
+        invariant="Progress",
+        seed=1,
+        load=("deletions",),
     ),
 )
 
