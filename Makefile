@@ -36,8 +36,8 @@ check: $(READY)                  ## style, types, architecture
 bench: $(READY)                  ## ratios against the raw system calls, measured in the same run
 	@$(BIN)/python -m benchmarks
 
-bench-spark: $(CLUSTER_READY)    ## rows a second and CPU per million rows, from a topic's bytes to Spark
-	@$(BIN)/python -m benchmarks.spark
+bench-spark: $(CLUSTER_READY)    ## rows a second and CPU per million rows, from a topic's bytes to Spark; CONNECTOR=1: Spark's own source (Maven) beside ours
+	@$(BIN)/python -m benchmarks.spark $(if $(CONNECTOR),--connector)
 
 compare: $(COMPARE_READY)        ## Apache Kafka on this machine, beside us; needs Maven and Java; QUICK=1 takes minutes, COMPARE="--only ask"
 	@$(BIN)/python -m benchmarks.compare $(if $(QUICK),--quick) $(COMPARE)
@@ -81,7 +81,8 @@ clean:
 	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .interop
 
 # The editable install also builds the optional compiled module where there is a C compiler.
-$(READY): pyproject.toml setup.py $(wildcard src/strandline/records/_native*)
+# Sources only: each install builds the module anew, and must not ask for the next.
+$(READY): pyproject.toml setup.py $(wildcard src/strandline/records/_native*.c src/strandline/records/_native*.h)
 	@echo "setting up $(VENV) (once; a minute or so)"
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Strandline needs Python 3.11 or newer; set PYTHON=python3.x")'
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)

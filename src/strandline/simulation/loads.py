@@ -6,6 +6,7 @@ from random import Random
 
 from strandline.simulation.compaction_load import CompactionLoad
 from strandline.simulation.deletion_load import DeletionLoad
+from strandline.simulation.flush_load import FlushLoad
 from strandline.simulation.group_load import GroupLoad
 from strandline.simulation.load import Load
 from strandline.simulation.options import RECORDS
@@ -15,7 +16,7 @@ from strandline.simulation.transaction_load import TransactionLoad
 
 KINDS: dict[str, type[Load]] = {
     load.name: load
-    for load in (TransactionLoad, GroupLoad, DeletionLoad, ReassignmentLoad, RetentionLoad, CompactionLoad)
+    for load in (TransactionLoad, GroupLoad, DeletionLoad, ReassignmentLoad, RetentionLoad, CompactionLoad, FlushLoad)
 }
 LOADS = (RECORDS, *KINDS)
 
