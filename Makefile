@@ -80,7 +80,8 @@ clean:
 	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .interop
 
 # The editable install also builds the optional compiled module where there is a C compiler.
-$(READY): pyproject.toml setup.py $(wildcard src/strandline/records/_native*)
+# Sources only: each install builds the module anew, and must not ask for the next.
+$(READY): pyproject.toml setup.py $(wildcard src/strandline/records/_native*.c src/strandline/records/_native*.h)
 	@echo "setting up $(VENV) (once; a minute or so)"
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Strandline needs Python 3.11 or newer; set PYTHON=python3.x")'
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)

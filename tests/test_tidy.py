@@ -6,6 +6,7 @@ Each test gives every violation it finds, as `file:line what`. The lists of exce
 from __future__ import annotations
 
 import ast
+import os
 import re
 import subprocess
 from collections.abc import Iterator
@@ -216,3 +217,23 @@ def test_no_file_knows_the_machine_it_was_written_on() -> None:
             if MACHINE_PATHS.search(line)
         ]
     )
+
+
+def test_an_install_does_not_ask_for_the_next(tmp_path: Path) -> None:
+    """Each builds the compiled module, which is younger than the stamp then: `make` is quick the second time."""
+    records = tmp_path / "src" / "strandline" / "records"
+    records.mkdir(parents=True)
+    (tmp_path / ".venv").mkdir()
+    sources = [records / "_native.c", records / "_native.h", tmp_path / "pyproject.toml", tmp_path / "setup.py"]
+    stamps = [tmp_path / ".venv" / ".ready", tmp_path / ".venv" / ".cluster-ready"]
+    for age, path in enumerate([*sources, *stamps, records / "_native.so"], 1_700_000_000):
+        path.touch()
+        os.utime(path, (age, age))
+
+    def installs(target: str) -> bool:
+        command = ["make", "-n", "-f", str(ROOT / "Makefile"), target]
+        return "pip install" in subprocess.run(command, cwd=tmp_path, check=True, capture_output=True, text=True).stdout
+
+    assert [installs("run"), installs("cluster")] == [False, False]
+    os.utime(sources[0])
+    assert [installs("run"), installs("cluster")] == [True, True]

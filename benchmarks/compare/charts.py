@@ -31,7 +31,7 @@ def draw_charts(results: Sequence[Result], folder: str) -> list[tuple[str, str]]
         matplotlib.use("Agg")
         from matplotlib import pyplot
     except ImportError:
-        print("matplotlib is not installed, so no chart is drawn: pip install 'strandline[compare]'", file=sys.stderr)
+        print("matplotlib is not installed, so no chart is drawn: pip install -e '.[compare]'", file=sys.stderr)
         return []
     lines = lines_of(results)
     drawn = []

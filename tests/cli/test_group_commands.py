@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 from tests.cli.commands import WAIT_S, Commands
 
+from strandline.testing import Broker
+
 
 @pytest.fixture
 def group(commands: Commands, topic: str) -> str:
@@ -157,3 +159,15 @@ def test_benchmarks_in_json(commands: Commands, topic: str) -> None:
     (row,) = commands.rows("bench", "e2e", f"{topic}-e2e", "-n", "3")
     assert row["records"] == 3
     assert "holds 200 records, fewer than asked for" in commands.run("bench", "consume", topic, "-n", "300").stderr
+
+
+def test_who_waits_for_a_coordinator_hears_what_for(caplog: pytest.LogCaptureFixture) -> None:
+    """A group's topic has no place for its replicas: a remark soon, a sentence with the next step in the end."""
+    with Broker(offsets_topic_replication_factor=3) as broker:
+        broker.create_topic("orders")
+        arguments = ("consume", "orders", "-g", "readers", "-X", "default.api.timeout.ms=4000")
+        remark, sentence = Commands(broker.bootstrap).run(*arguments, exit_code=1).stderr.splitlines()
+    assert remark.startswith("strandline: waiting, for now: group readers: no __consumer_offsets")
+    assert "start the brokers that are down, or lower offsets.topic.replication.factor" in sentence
+    warnings = [each for each in caplog.records if "__consumer_offsets cannot be created" in each.getMessage()]
+    assert len(warnings) == 1

@@ -165,7 +165,9 @@ def test_without_pyspark(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Non
     monkeypatch.setattr(zookeeper_installation, "find_spec", lambda _: None)
     result = CliRunner().invoke(cli, ["cluster", "up", "--dir", str(tmp_path / "cluster")])
     assert result.exit_code == 1
-    assert result.stderr.endswith("PySpark, which is not installed: pip install 'strandline[cluster]'.\n")
+    assert result.stderr.endswith(
+        "PySpark, which is not installed: in Strandline's checkout run `pip install -e '.[cluster]'`.\n"
+    )
 
 
 def test_a_zookeeper_that_does_not_answer(commands: ClusterCommands) -> None:

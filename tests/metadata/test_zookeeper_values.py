@@ -81,5 +81,6 @@ def test_without_kazoo_one_sentence_says_what_to_install() -> None:
     )
     said = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True).stdout
     assert said.strip() == (
-        "ZooKeeper is spoken through kazoo, which is not installed: pip install 'strandline[cluster]'"
+        "ZooKeeper is spoken through kazoo, which is not installed:"
+        " in Strandline's checkout run `pip install -e '.[cluster]'`"
     )

@@ -12,7 +12,12 @@ from click.testing import CliRunner, Result
 from tests.spark.our_side import OurSide, numbered
 
 from strandline.cli.main import cli
+from strandline.client.blocking import Blocking
+from strandline.client.failures import NoTopic
+from strandline.client.settings import ClientSettings
 from strandline.pipeline import session as sessions
+from strandline.pipeline.own_topics import make_sure_of_topics
+from strandline.pipeline.validation import read_pipeline
 from strandline.testing import Broker
 
 
@@ -161,7 +166,37 @@ def test_what_is_missing_is_one_sentence(broker: Broker, tmp_path: Path, monkeyp
         assert refused("run", path).startswith("Spark needs Java 17 or later, and there is none")
     with monkeypatch.context() as patch:
         patch.setattr(sessions, "find_spec", lambda _: None)
-        assert refused("run", path) == 'PySpark is not installed: run `pip install "strandline[spark]"`'
+        assert (
+            refused("run", path) == "PySpark is not installed: in Strandline's checkout run `pip install -e '.[spark]'`"
+        )
     path.write_text(path.read_text().replace(broker.bootstrap, "127.0.0.1:1"))
     path.write_text(path.read_text() + "kafka: {default.api.timeout.ms: 500}\n")
     assert f"start one with `strandline serve`, or correct `brokers` in {path}" in refused("run", path)
+
+
+def test_a_pipeline_makes_its_own_topics_and_not_those_it_reads(tmp_path: Path) -> None:
+    """README as pasted: `topic create` for the source, and `run` makes orders.dead and what it writes to."""
+    path = tmp_path / "orders.yaml"
+    text = "source: {topics: [orders]}\nsink: {topic: {topic: orders.checked}}\ndead_letter: orders.dead\n"
+    with Broker() as broker:
+        path.write_text(f"name: orders\nbrokers: {broker.bootstrap}\n{text}")
+        pipeline = read_pipeline(str(path))
+        with Blocking(ClientSettings.of(pipeline.client)) as client:
+            with pytest.raises(NoTopic, match="topic create orders"):
+                client(lambda cluster: make_sure_of_topics(cluster, pipeline))
+            assert client(lambda cluster: cluster.refresh(None)).topics == {}, "nothing is made of what cannot run"
+            broker.create_topic("orders")
+            for _ in range(2):
+                client(lambda cluster: make_sure_of_topics(cluster, pipeline))
+            made = client(lambda cluster: cluster.refresh(None)).topics
+    assert made.keys() == {"orders", "orders.checked", "orders.dead"}
+
+
+def test_a_topic_that_no_producer_may_make_is_asked_for(tmp_path: Path) -> None:
+    path = tmp_path / "orders.yaml"
+    text = "source: {topics: [orders]}\nsink: {topic: {topic: orders.checked}}\n"
+    with Broker(auto_create_topics_enable=False) as broker:
+        broker.create_topic("orders")
+        settings = "kafka: {topic.metadata.propagation.max.ms: 200}"
+        path.write_text(f"name: orders\nbrokers: {broker.bootstrap}\n{settings}\n{text}")
+        assert "`strandline topic create orders.checked` makes it" in refused("run", path)

@@ -142,6 +142,24 @@ def test_the_controller_moves_on(cluster: Cluster) -> None:
     assert {len(replicas) for replicas in cluster.replicas("late").values()} == {3}
 
 
+def test_a_group_that_begins_after_a_kill_finds_its_coordinator() -> None:
+    """The topics of coordinators need three replicas: they are there before the first harm is done."""
+    with Cluster(default_replication_factor=1) as cluster:
+        cluster.kill(2)
+        consumer = Consumer({"bootstrap.servers": cluster.bootstrap, "group.id": "late", **QUIET})
+        cluster.wait_for(lambda: not consumer.committed([TopicPartition("orders", 0)], WAIT_S)[0].error, "an answer")
+        consumer.close()
+        for topic in ("__consumer_offsets", "__transaction_state"):
+            assert cluster.replicas(topic).keys() == {0}
+            assert set(cluster.replicas(topic)[0]) == {1, 2, 3}
+
+
+def test_a_cluster_of_two_makes_do_with_two_replicas() -> None:
+    with Cluster(brokers=2) as cluster:
+        cluster.stop(1)
+        assert {len(cluster.replicas(topic)[0]) for topic in ("__consumer_offsets", "__transaction_state")} == {2}
+
+
 def test_what_cannot_be_asked_for() -> None:
     with pytest.raises(ValueError, match="0 are too few"):
         Cluster(brokers=0)

@@ -33,6 +33,7 @@ class BrokerSettings(PropertySettings):
     default_replication_factor: int = setting(1, "default.replication.factor", at_least=1, at_most=2**15 - 1)
     auto_create_topics_enable: bool = setting(True, "auto.create.topics.enable")
     delete_topic_enable: bool = setting(True, "delete.topic.enable")
+    internal_topics_early: bool = setting(False, "strandline.internal.topics.early")  # ours: see early_topics
     # Ours; Kafka's controller has it as a constant.
     max_partitions_per_request: int = setting(10_000, "max.partitions.per.request", at_least=1, at_most=INT_MAX)
     # Ours. Topics, partitions and whatever else a request lists; a broker has one thread, and others wait for it.

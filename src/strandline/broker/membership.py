@@ -17,6 +17,7 @@ from strandline.broker.config_notices import ConfigNotices
 from strandline.broker.controller_fence import ControllerFence
 from strandline.broker.controller_loop import ControllerLoop
 from strandline.broker.directory_notices import DirectoryNotices
+from strandline.broker.early_topics import EarlyTopics
 from strandline.broker.fetcher_settings import FetcherSettings
 from strandline.broker.handing_over import HandingOver
 from strandline.broker.isr_changes import IsrChanges
@@ -139,6 +140,7 @@ class Membership:
             host,
         )
         self.topics = TopicAdministration(self.loop, self.peers, broker.image, broker.configuration, host)
+        self.early_topics = EarlyTopics(self.loop, self.topics, broker.image, host)
         self._directory_notices = DirectoryNotices(broker_id, session, host)
         broker.directory_failures.when_failed = self._directory_failed
 
@@ -158,6 +160,8 @@ class Membership:
         await self._up
         timer.cancel()
         self.journal_writer.start()
+        if broker.settings.internal_topics_early:
+            self.early_topics.start()
         self._check_followers()
 
     # The session with the store.
@@ -209,6 +213,7 @@ class Membership:
 
     async def hand_over(self) -> None:
         """Before a clean stop: others lead what we led."""
+        self.early_topics.close()
         self.replicas.prepare_to_leave()
         await self._handing_over.hand_over(self._broker.configuration.of_broker(ShutdownSettings))
         until_ms = self._host.now_ms() + LAST_ORDERS_MS
@@ -218,6 +223,7 @@ class Membership:
 
     def leave(self) -> None:
         self._is_member = False
+        self.early_topics.close()
         self.journal_writer.close()
         self.loop.close()
         self.fetchers.close()

@@ -23,6 +23,7 @@ from strandline.metadata.answer import Answer, Unanswered
 from strandline.wire.layout import Message
 
 M = TypeVar("M", bound=Message)
+STOPS = "this broker stops"
 LocalHandler = Callable[[Message], Coroutine[Answer[Any], None, Message]]
 
 
@@ -99,6 +100,7 @@ class SocketPeers:
         self._connections: dict[tuple[int, Purpose], Connection] = {}
         self._connecting: dict[tuple[int, Purpose], asyncio.Task[Connection]] = {}
         self._asking: set[asyncio.Task[None]] = set()
+        self._is_open = True
 
     def ask(
         self, broker_id: int, request: Message, response: type[M], *, version: int, purpose: Purpose, timeout_ms: int
@@ -107,7 +109,9 @@ class SocketPeers:
             return self._own.ask(request, self._loop.call_soon)
         answer: Answer[M] = Answer()
         connection = self._connections.get((broker_id, purpose))
-        if connection is not None and connection.is_open:
+        if not self._is_open:
+            self._loop.call_soon(answer.deliver, PeerFailed(STOPS))
+        elif connection is not None and connection.is_open:
             self._send(connection, request, response, version, timeout_ms, answer)
         else:
             asking = self._connect_and_send((broker_id, purpose), request, response, version, timeout_ms, answer)
@@ -126,7 +130,9 @@ class SocketPeers:
             connection.close()
 
     def close(self) -> None:
-        for connection in self._connections.values():
+        """Whoever is told that its question has failed may ask again: that must not begin a connection nobody ends."""
+        self._is_open = False
+        for connection in list(self._connections.values()):
             connection.close()
         for task in (*self._asking, *self._connecting.values()):
             task.cancel()
@@ -143,7 +149,7 @@ class SocketPeers:
         try:
             connection = await self._connected(place)
         except (ClientError, asyncio.CancelledError) as failure:
-            answer.deliver(PeerFailed(str(failure) or "this broker stops"))
+            answer.deliver(PeerFailed(str(failure) or STOPS))
             return
         self._send(connection, request, response, version, timeout_ms, answer)
 

@@ -276,6 +276,9 @@ class Replicas:
 
     # What replication wants of others.
 
+    def follower_flushed(self, partition: Partition) -> None:
+        self._fetchers.flushed(partition)
+
     def carry_out(self, partition: Partition, effects: tuple[ReplicaEffect, ...]) -> None:
         for effect in effects:
             match effect:
@@ -287,8 +290,8 @@ class Replicas:
                     logger.info("%s: %s", partition.name, effect)
                     self._isr_changes.changed(partition)
                     self._journal.tell_of(partition.name, effect)
-                case AssignEpoch(_, start_offset):
-                    if start_offset > 0:  # else it is the first, of which the controller tells
+                case AssignEpoch(epoch):
+                    if epoch > 0:  # else it is the first, of which the controller tells
                         self._journal.tell_of(partition.name, effect)
                     self._fetchers.unfollow(partition)
                     self._leadership.became_leader(partition)

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from datetime import UTC, datetime
-from typing import Any
 
 import click
 
 from strandline.cli.client_options import ClientCommand
 from strandline.cli.consuming import Printer, consume_partitions
-from strandline.cli.offset_language import Anchor, OffsetRange, Point
+from strandline.cli.event_lines import JOURNAL, Told, as_json, as_text, by_time, collapsed
+from strandline.cli.offset_language import END, Anchor, OffsetRange, Point
 from strandline.cli.record_format import Shown
 from strandline.cli.running import run_until_interrupted
 from strandline.cli.times import Timestamp
@@ -19,7 +18,6 @@ from strandline.client.cluster import Cluster
 from strandline.client.failures import ClientError
 from strandline.client.settings import ClientSettings
 
-JOURNAL = "__strandline_journal"
 KINDS = ("leadership", "isr", "epoch", "truncation", "assignment", "topic", "broker", "controller", "lost")
 NO_JOURNAL = (
     "this cluster has no journal: a broker alone keeps none, and Apache Kafka has no such thing;"
@@ -29,9 +27,10 @@ NO_JOURNAL = (
 
 @click.command(cls=ClientCommand, short_help="Tell what has happened in the cluster, and why.")
 @click.option("-f", "--follow", is_flag=True, help="Go on with what happens, until it is interrupted.")
-@click.option("--since", type=Timestamp(), help="Only what has happened since: @-1h, 2026-11-15T04:12:42Z.")
+@click.option("--since", type=Timestamp(), help="Only what has happened since: 10m, 2026-11-15T04:12:42Z.")
 @click.option("-t", "--topic", "topics", multiple=True, help="Only what is about this topic, or TOPIC-PARTITION.")
 @click.option("-k", "--kind", "kinds", multiple=True, type=click.Choice(KINDS), help="Only events of this kind.")
+@click.option("-i", "--internal", is_flag=True, help="Each partition of internal topics, not all of them in a line.")
 @click.option(
     "--format",
     "output_format",
@@ -45,22 +44,26 @@ def events(
     since: int | None,
     topics: tuple[str, ...],
     kinds: tuple[str, ...],
+    internal: bool,
     output_format: str,
     settings: ClientSettings,
 ) -> None:
     """Tell what has happened in the cluster, and why.
 
     Elections, epochs, replicas that left the ISR or came back, truncations, brokers and controllers that came and
-    went: with the numbers that decided. Brokers write them into an internal topic of the cluster.
+    went: with the numbers that decided. Brokers write them into an internal topic of the cluster. They are told in the
+    order of their times; with --follow, from then on, in the order in which they are heard of.
 
     \b
-    strandline cluster events --since @-10m -k leadership -k isr
+    strandline cluster events --since 10m -k leadership -k isr
     strandline cluster events --follow --topic orders
     """
-    is_wanted = _filter(topics, kinds)
-    show = _as_json if output_format == "json" else _as_text
-    printer = Printer(
-        lambda shown: show(shown) if is_wanted(_told(shown)) else b"", None, quiet=True, check_crcs=settings.check_crcs
+    is_text = output_format == "text"
+    printer = EventPrinter(
+        _filter(topics, kinds),
+        as_text if is_text else as_json,
+        shows_each=internal or bool(topics) or not is_text,
+        check_crcs=settings.check_crcs,
     )
     start = Point(Anchor.START) if since is None else Point(Anchor.TIME, since)
 
@@ -68,14 +71,49 @@ def events(
         view = await cluster.refresh(None)
         if JOURNAL not in view.topics:
             raise ClientError(NO_JOURNAL)
-        span = OffsetRange(start, None)
-        await consume_partitions(cluster, [JOURNAL], None, span if follow else span.until_present_end(), printer)
+        await consume_partitions(cluster, [JOURNAL], None, OffsetRange(start, END), printer)
+        printer.tell()
+        if follow:
+            printer.tells_at_once = True
+            after = Point(Anchor.OFFSET, printer.next_offset) if printer.count else start
+            await consume_partitions(cluster, [JOURNAL], None, OffsetRange(after), printer)
 
     run_until_interrupted(settings, read)
 
 
-def _filter(topics: tuple[str, ...], kinds: tuple[str, ...]) -> Callable[[dict[str, Any]], bool]:
-    def is_wanted(told: dict[str, Any]) -> bool:
+class EventPrinter(Printer):
+    """Keeps what it reads until it is to be told, so that it can be put in order."""
+
+    def __init__(
+        self, is_wanted: Callable[[Told], bool], show: Callable[[Told], str], *, shows_each: bool, check_crcs: bool
+    ) -> None:
+        super().__init__(self._keep, None, quiet=True, check_crcs=check_crcs)
+        self.next_offset = 0
+        self.tells_at_once = False
+        self._is_wanted = is_wanted
+        self._show_told = show
+        self._shows_each = shows_each
+        self._kept: list[Told] = []
+
+    def _keep(self, shown: Shown) -> bytes:
+        self.next_offset = shown.record.offset + 1
+        told = _told(shown)
+        if self._is_wanted(told):
+            self._kept.append(told)
+        return b""
+
+    def flush(self) -> None:
+        if self.tells_at_once:
+            self.tell()
+
+    def tell(self) -> None:
+        kept, self._kept = by_time(self._kept), []
+        for told in kept if self._shows_each else collapsed(kept):
+            click.echo(self._show_told(told))
+
+
+def _filter(topics: tuple[str, ...], kinds: tuple[str, ...]) -> Callable[[Told], bool]:
+    def is_wanted(told: Told) -> bool:
         topic = str(told.get("topic"))
         names = (topic, f"{topic}-{told.get('partition')}")
         return (not kinds or told.get("kind") in kinds) and (not topics or any(name in topics for name in names))
@@ -83,23 +121,14 @@ def _filter(topics: tuple[str, ...], kinds: tuple[str, ...]) -> Callable[[dict[s
     return is_wanted
 
 
-def _told(shown: Shown) -> dict[str, Any]:
+def _told(shown: Shown) -> Told:
     """Anybody may write to a topic: what is no entry is told as it is."""
     try:
         told = json.loads(shown.record.value or b"")
     except ValueError:
         told = None
     if not isinstance(told, dict):
-        return {"kind": "unknown", "says": (shown.record.value or b"").decode(errors="replace")}
+        told = {"kind": "unknown", "says": (shown.record.value or b"").decode(errors="replace")}
+    if not isinstance(told.get("time"), int):
+        told["time"] = shown.record.timestamp
     return told
-
-
-def _as_json(shown: Shown) -> bytes:
-    return json.dumps(_told(shown), ensure_ascii=False).encode() + b"\n"
-
-
-def _as_text(shown: Shown) -> bytes:
-    told = _told(shown)
-    moment = datetime.fromtimestamp(int(told.get("time", shown.record.timestamp)) / 1000, UTC)
-    at = moment.isoformat(sep=" ", timespec="milliseconds").removesuffix("+00:00")
-    return f"{at}  {told.get('kind', '?'):<10}  {told.get('says', '')}\n".encode()

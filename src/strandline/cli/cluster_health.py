@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Collection
 from typing import Any
 
 import click
 
 from strandline.cli.client_options import ClientCommand
+from strandline.cli.event_lines import INTERNAL_TOPICS
 from strandline.cli.output import EXIT_FAULT, counted
 from strandline.cli.partition_rows import PARTITION_COLUMNS, min_in_sync_of, partition_row
 from strandline.cli.reports import Report, report_format_option
@@ -16,8 +19,9 @@ from strandline.client.settings import ClientSettings
 
 
 @click.command(cls=ClientCommand, short_help="Say what is wrong with the cluster; exit 1 if anything is.")
+@click.option("-i", "--internal", is_flag=True, help="Each partition of internal topics, not all of them in a line.")
 @report_format_option
-def health(output_format: str, settings: ClientSettings) -> None:
+def health(internal: bool, output_format: str, settings: ClientSettings) -> None:
     """Say what is wrong with the cluster; exit 1 if anything is.
 
     Partitions without a leader, with too few replicas in sync for acks=all, or with replicas that are not in sync; and
@@ -46,14 +50,14 @@ def health(output_format: str, settings: ClientSettings) -> None:
     found = run(settings, work)
     report = Report(output_format)
     if report.is_text:
-        _tell(report, found)
+        _tell(report, found, frozenset() if internal else INTERNAL_TOPICS)
     else:
         report.facts(found)
     if not found["is_healthy"]:
         click.get_current_context().exit(EXIT_FAULT)
 
 
-def _tell(report: Report, found: dict[str, Any]) -> None:
+def _tell(report: Report, found: dict[str, Any], collapsed: Collection[str]) -> None:
     size = f"{counted(found['brokers'], 'broker')}, {counted(found['partitions'], 'partition')}"
     if found["is_healthy"]:
         report.line(f"Healthy: {size}.")
@@ -61,6 +65,12 @@ def _tell(report: Report, found: dict[str, Any]) -> None:
     missing = found["missing_brokers"]
     gone = f"; missing: broker {', '.join(map(str, missing))}" if missing else ""
     report.line(f"Not healthy: {size}, {len(found['bad_partitions'])} with a problem{gone}.")
-    if found["bad_partitions"]:
+    shown = [row for row in found["bad_partitions"] if row["topic"] not in collapsed]
+    if shown:
         report.line("")
-        report.rows(PARTITION_COLUMNS, found["bad_partitions"])
+        report.rows(PARTITION_COLUMNS, shown)
+    problems = Counter((row["topic"], row["problem"]) for row in found["bad_partitions"] if row["topic"] in collapsed)
+    if problems:
+        report.line("")
+    for (topic, problem), count in problems.items():
+        report.line(f"{counted(count, 'partition')} of {topic}: {problem}")

@@ -20,6 +20,8 @@ from strandline.cluster.process_cluster import ProcessCluster
 
 DEFAULT_BROKERS, DEFAULT_PORT = 3, 9092
 BROKERS_MAX = 100
+# Whoever tries a cluster kills a broker, and then wonders why the first group finds no coordinator.
+FIRST_SETTINGS = {"strandline.internal.topics.early": "true"}
 ENDINGS = (signal.SIGTERM, signal.SIGHUP)
 EXIT_INTERRUPTED = 130
 
@@ -47,7 +49,7 @@ def up(
     already, that one is started again, with its data and its ports. It stays in the foreground and tells who comes
     and goes, until Ctrl-C stops all of it.
 
-    ZooKeeper comes with PySpark (pip install 'strandline[cluster]') and needs Java.
+    ZooKeeper comes with PySpark (pip install -e '.[cluster]' in the checkout) and needs Java.
     """
     if zookeepers is not None and zookeeper is not None:
         raise click.UsageError("--zookeepers are servers of its own, --zookeeper is another's: give one of them")
@@ -60,7 +62,7 @@ def up(
             port=DEFAULT_PORT if port is None else port,
             zookeepers=int(zookeepers or 1),
             zookeeper=zookeeper or "",
-            settings=dict(assignments),
+            settings=FIRST_SETTINGS | dict(assignments),
             java_home=java_home(),
         )
     with _endings_as_interrupts():

@@ -18,7 +18,8 @@ from strandline.client.failures import ClientError
 from strandline.client.settings import ClientSettings
 from strandline.model.partitions import TopicPartition
 from strandline.pipeline.lag import Lag, lag_behind
-from strandline.pipeline.spec import Pipeline, TopicSink
+from strandline.pipeline.own_topics import make_sure_of_topics
+from strandline.pipeline.spec import Pipeline
 from strandline.pipeline.validation import read_pipeline
 
 
@@ -37,7 +38,7 @@ def run_pipeline(file: str, once: bool, master: str | None, quiet: bool) -> None
     pipeline = replace(pipeline, master=master or pipeline.master, trigger="once" if once else pipeline.trigger)
     client = Blocking(ClientSettings.of(pipeline.client))
     with client:
-        check_topics(client, pipeline)
+        client(lambda cluster: make_sure_of_topics(cluster, pipeline))
         from strandline.pipeline.session import start_session
 
         session = start_session(pipeline)
@@ -45,13 +46,6 @@ def run_pipeline(file: str, once: bool, master: str | None, quiet: bool) -> None
             _run(pipeline, session, client, quiet)
         finally:
             session.stop()
-
-
-def check_topics(client: Blocking, pipeline: Pipeline) -> None:
-    """Before Spark is started, which takes ten seconds: a broker that is not there, a topic that is not there."""
-    names = {*pipeline.source.topics, *(sink.topic for sink in pipeline.sinks if isinstance(sink, TopicSink))}
-    names |= {pipeline.dead_letter} - {""}
-    client(lambda cluster: cluster.topics(sorted(names), fresh=True))
 
 
 def _run(pipeline: Pipeline, session: Any, client: Blocking, quiet: bool) -> None:

@@ -6,8 +6,11 @@ import asyncio
 import signal
 from typing import TypeVar
 
+import click
+
 from strandline.client.blocking import Blocking, Work
 from strandline.client.cluster import Cluster
+from strandline.client.failures import ClientError
 from strandline.client.settings import ClientSettings
 
 T = TypeVar("T")
@@ -15,6 +18,7 @@ T = TypeVar("T")
 
 def run(settings: ClientSettings, work: Work[T]) -> T:
     with Blocking(settings) as client:
+        client.cluster.when_waiting = tell_of_waiting
         return client(work)
 
 
@@ -33,6 +37,11 @@ def run_until_interrupted(settings: ClientSettings, work: Work[T]) -> T | None:
 
     async def perform_with_cluster() -> T:
         async with Cluster(settings) as cluster:
+            cluster.when_waiting = tell_of_waiting
             return await work(cluster)
 
     return asyncio.run(perform())
+
+
+def tell_of_waiting(error: ClientError) -> None:
+    click.echo(f"strandline: waiting, for now: {error}", err=True)

@@ -1,4 +1,4 @@
-"""Times on the command line: milliseconds, ISO 8601, or how long ago (`@-1h`, as in rpk)."""
+"""Times on the command line: milliseconds, ISO 8601, or how long ago (`1h`, or `@-1h` as in rpk)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import click
 from strandline.cli.output import EPOCH
 from strandline.client.moments import UNIT_MS
 
-AGO = re.compile(r"@?-(?P<number>[0-9]{1,9})(?P<unit>ms|s|m|h|d|w)")
+AGO = re.compile(r"@?-?(?P<number>[0-9]{1,9})(?P<unit>ms|s|m|h|d|w)")
 MILLISECONDS = re.compile(r"@?(?P<number>[0-9]{1,18})")
 
 
@@ -32,7 +32,11 @@ class Timestamp(click.ParamType[int]):
         try:
             moment = datetime.fromisoformat(value.removeprefix("@"))
         except ValueError:
-            self.fail(f"{value!r} is not a time; write 1700000000000, 2026-11-15T04:12:42Z or @-1h", param, ctx)
+            self.fail(
+                f"{value!r} is not a time; write 1700000000000, 2026-11-15T04:12:42Z or 1h, which is an hour ago",
+                param,
+                ctx,
+            )
         if moment.tzinfo is None:
             moment = moment.replace(tzinfo=UTC)
         return (moment - EPOCH) // timedelta(milliseconds=1)

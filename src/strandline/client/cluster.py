@@ -59,6 +59,9 @@ class Cluster:
     def __init__(self, settings: ClientSettings | None = None) -> None:
         self.settings = settings or ClientSettings()
         self.view = ClusterView()
+        self.when_waiting: Callable[[ClientError], object] = lambda _: (
+            None
+        )  # called when a call takes long to be served
         self._asked_at_s: dict[str, float] = {}  # of each topic in the view
         self._max_age_s = self.settings.metadata_max_age_ms / 1000
         self._connections: dict[tuple[int, str], Connection] = {}
@@ -227,7 +230,7 @@ class Cluster:
         version_max: int | None = None,
         timeout_ms: int | None = None,
     ) -> R:
-        patience = Patience(self.settings)
+        patience = Patience(self.settings, when_long=self.when_waiting)
         while True:
             try:
                 connection = await route.find()

@@ -62,7 +62,7 @@ ADVICE = {
     ErrorCode.GROUP_ID_NOT_FOUND: "there is no such group; `strandline group list` shows them",
     ErrorCode.GROUP_MAX_SIZE_REACHED: "the group has as many members as group.max.size allows",
     ErrorCode.INCONSISTENT_GROUP_PROTOCOL: "the other members of the group use another assignor or protocol",
-    ErrorCode.COORDINATOR_NOT_AVAILABLE: "no broker coordinates the group yet",
+    ErrorCode.COORDINATOR_NOT_AVAILABLE: "no broker coordinates it; start the brokers that are down",
     ErrorCode.TOPIC_AUTHORIZATION_FAILED: "not allowed on this topic",
     ErrorCode.GROUP_AUTHORIZATION_FAILED: "not allowed on this group",
     ErrorCode.CLUSTER_AUTHORIZATION_FAILED: "not allowed on this cluster",

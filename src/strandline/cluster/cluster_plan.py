@@ -48,6 +48,7 @@ def replicated(brokers: int) -> dict[str, str]:
         "default.replication.factor": replicas,
         "min.insync.replicas": in_sync,
         "offsets.topic.replication.factor": replicas,
+        "strandline.journal.replication.factor": replicas,
         "transaction.state.log.replication.factor": replicas,
         "transaction.state.log.min.isr": in_sync,
         "zookeeper.session.timeout.ms": "6000",

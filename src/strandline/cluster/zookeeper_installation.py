@@ -11,6 +11,7 @@ import os
 import shutil
 from importlib.util import find_spec
 
+from strandline.model.extras import how_to_install
 from strandline.model.lazy_dataclass import dataclass
 
 MAIN_CLASS = "org.apache.zookeeper.server.quorum.QuorumPeerMain"
@@ -53,7 +54,7 @@ def find_java(java_home: str | None = None) -> str:
         return java
     java = shutil.which("java") or _pip_java()
     if java is None:
-        raise NotInstalled("ZooKeeper needs Java: install a Java runtime, or pip install 'strandline[java]'.")
+        raise NotInstalled(f"ZooKeeper needs Java: install a Java runtime, or {how_to_install('java')}.")
     return java
 
 
@@ -66,7 +67,7 @@ def pyspark_jars() -> str:
     folder = _package_folder("pyspark")
     if folder is None:
         raise NotInstalled(
-            "A ZooKeeper server comes with PySpark, which is not installed: pip install 'strandline[cluster]'."
+            f"A ZooKeeper server comes with PySpark, which is not installed: {how_to_install('cluster')}."
         )
     return f"{folder}/jars"
 

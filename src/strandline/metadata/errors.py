@@ -11,6 +11,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from strandline.metadata.answer import Unanswered
+from strandline.model.extras import how_to_install
 
 
 class StoreError(Unanswered):
@@ -101,4 +102,4 @@ class KazooMissing(Exception):
     """One sentence that says what to install."""
 
     def __init__(self) -> None:
-        super().__init__("ZooKeeper is spoken through kazoo, which is not installed: pip install 'strandline[cluster]'")
+        super().__init__(f"ZooKeeper is spoken through kazoo, which is not installed: {how_to_install('cluster')}")

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from io import BytesIO
 from typing import Any
 
+from strandline.model.extras import how_to_install
 from strandline.pipeline.failures import BadPipeline
 
 FRAME_BYTES = 5  # a zero, and four bytes that number the schema
@@ -18,7 +19,7 @@ def avro_reader(schema_json: str, is_framed: bool) -> Read:
     try:
         import fastavro
     except ImportError:
-        raise BadPipeline('fastavro is not installed: run `pip install "strandline[spark]"`') from None
+        raise BadPipeline(f"fastavro is not installed: {how_to_install('spark')}") from None
     fastavro.parse_schema(json.loads(schema_json))
 
     def read(value: bytes | None) -> tuple[Any, str | None]:

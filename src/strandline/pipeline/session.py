@@ -8,6 +8,7 @@ import sys
 from importlib.util import find_spec
 from typing import Any
 
+from strandline.model.extras import how_to_install
 from strandline.pipeline.failures import PipelineFailed
 from strandline.pipeline.spec import Pipeline
 
@@ -22,7 +23,7 @@ DEFAULTS = {
 def require_spark() -> None:
     """Before anything that imports it."""
     if find_spec("pyspark") is None or find_spec("pyarrow") is None:
-        raise PipelineFailed('PySpark is not installed: run `pip install "strandline[spark]"`')
+        raise PipelineFailed(f"PySpark is not installed: {how_to_install('spark')}")
     home = os.environ.get("JAVA_HOME")
     if home and not os.access(f"{home}/bin/java", os.X_OK):
         raise PipelineFailed(f"there is no bin/java in {home}, which JAVA_HOME names: correct it, or unset it")

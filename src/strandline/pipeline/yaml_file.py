@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from strandline.model.extras import how_to_install
 from strandline.pipeline.failures import BadPipeline
 
 Scalar = str | int | float | bool | None
@@ -74,5 +75,5 @@ def _yaml() -> Any:
     try:
         import yaml
     except ImportError:
-        raise BadPipeline('PyYAML is not installed: run `pip install "strandline[spark]"`') from None
+        raise BadPipeline(f"PyYAML is not installed: {how_to_install('spark')}") from None
     return yaml

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Self, TypeVar
 
 from strandline.testing.failure import BrokerFailed, PortTaken
 from strandline.testing.life import HOST, START_TIMEOUT_S
-from strandline.testing.properties import gather_cluster_properties, text_properties
+from strandline.testing.properties import gather_cluster_properties, internal_topics, text_properties
 
 if TYPE_CHECKING:
     from strandline.metadata.values import PartitionState
@@ -57,7 +57,7 @@ class Cluster:
         self._seed = seed
         self._ports = dict.fromkeys(range(1, brokers + 1), 0)
         self._members: dict[int, MemberThread] = {}
-        self._has_started = False
+        self._has_started = self._has_formed = False
         self._scratch = tempfile.mkdtemp(prefix="strandline-")
         self._remove_scratch = weakref.finalize(self, shutil.rmtree, self._scratch, ignore_errors=True)
 
@@ -155,11 +155,13 @@ class Cluster:
 
     def kill(self, broker_id: int) -> None:
         """Nothing is flushed, nothing is told. The others find out after `session_timeout_ms`."""
+        self._wait_until_formed()
         self._member(broker_id).kill()
         del self._members[broker_id]
 
     def stop(self, broker_id: int) -> None:
         """A clean stop."""
+        self._wait_until_formed()
         self._members.pop(self._member(broker_id).broker.settings.broker_id).stop()
 
     def restart(self, broker_id: int) -> None:
@@ -170,6 +172,7 @@ class Cluster:
 
     def pause(self, broker_id: int) -> None:
         """It stands still, as by SIGSTOP, until `resume`."""
+        self._wait_until_formed()
         self._member(broker_id).pause()
 
     def resume(self, broker_id: int) -> None:
@@ -180,6 +183,7 @@ class Cluster:
 
         So does the metadata store unless it is named: `partition({1}, {2, 3, "store"})` takes it from broker 1.
         """
+        self._wait_until_formed()
         self._network.partition(groups)
         for broker_id, member in self._members.items():
             if self._network.passes(broker_id, "store"):
@@ -206,7 +210,7 @@ class Cluster:
     # Its life.
 
     def start(self) -> Self:
-        """Returns when clients can connect to every broker."""
+        """Returns when clients can connect to every broker. The internal topics come in the background."""
         from strandline.testing.faults import Network
         from strandline.testing.shared_store import StoreThread
 
@@ -281,6 +285,13 @@ class Cluster:
         }
         connection = StoreConnection(self._store, self._session_timeout_ms)
         return MemberThread(self._properties | own, connection, self._network)
+
+    def _wait_until_formed(self) -> None:
+        """Before the first harm: groups and transactions that begin after it need topics with all their replicas."""
+        if not self._has_formed:
+            self._has_formed = True
+            expected = internal_topics(self._properties, len(self._ports))
+            self.wait_for(lambda: all(map(self._is_in_sync, expected)), "the internal topics")
 
     def _port(self, broker_id: int) -> int:
         if broker_id not in self._ports:

@@ -279,6 +279,8 @@ zookeeper.max.queued.requests
     How many requests to ZooKeeper may wait behind those under way.
 zookeeper.session.timeout.ms
     After which silence ZooKeeper takes the broker for dead.
+strandline.internal.topics.early
+    Whether the topics of coordinators are made when the cluster has formed, and not when the first client asks for one.
 strandline.journal.enable
     Whether a cluster keeps a journal of elections, ISR changes and truncations, with their causes.
 strandline.journal.replication.factor

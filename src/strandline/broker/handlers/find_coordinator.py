@@ -2,10 +2,13 @@
 (KIP-699).
 
 The first question creates `__consumer_offsets` or `__transaction_state`. Kafka answers it with an error and lets the
-client try again; here it waits for the topic.
+client try again; here it waits for the topic. A partition that is led here and could not be loaded has no
+coordinator, and the answer says why.
 """
 
 from __future__ import annotations
+
+import logging
 
 from strandline.broker.cluster_image import CONSUMER_OFFSETS, TRANSACTION_STATE, ClusterImage
 from strandline.broker.dispatch import Handler, Request
@@ -18,8 +21,14 @@ from strandline.model.failures import ErrorCode, Refused, StorageFailed
 from strandline.wire.codec import decode, encode
 from strandline.wire.messages.find_coordinator import Coordinator, FindCoordinatorRequest, FindCoordinatorResponse
 
+logger = logging.getLogger(__name__)
+
 GROUP, TRANSACTION = 0, 1
 TOPICS = {GROUP: CONSUMER_OFFSETS, TRANSACTION: TRANSACTION_STATE}
+FACTORS = {
+    CONSUMER_OFFSETS: "offsets.topic.replication.factor",
+    TRANSACTION_STATE: "transaction.state.log.replication.factor",
+}
 KEYS_FROM = 4
 NO_NODE = -1
 
@@ -30,7 +39,9 @@ def find_coordinator_handler(
     image: ClusterImage,
     controller: TopicAdministration,
 ) -> Handler:
+    told_of: set[str] = set()  # topics that could not be made, which is told once
     partition_of = {GROUP: groups.partition_of, TRANSACTION: transactions.partition_of}
+    fault_of = {GROUP: groups.led.fault_of, TRANSACTION: transactions.led.fault_of}
 
     async def answer(request: Request) -> bytes:
         asked = decode(FindCoordinatorRequest, request.api_version, request.body)
@@ -52,11 +63,17 @@ def find_coordinator_handler(
         try:
             await controller.create_topic_by_default(topic)
         except (Refused, StoreError, StorageFailed) as failure:
-            raise Refused(ErrorCode.COORDINATOR_NOT_AVAILABLE, f"no {topic}: {failure}") from failure
+            if topic not in told_of:
+                told_of.add(topic)
+                logger.warning("%s cannot be created, and those who need it wait: %s", topic, failure)
+            raise Refused(ErrorCode.COORDINATOR_NOT_AVAILABLE, f"no {topic}: {_told(topic, failure)}") from failure
 
     def located(request: Request, key_type: int, key: str) -> Coordinator:
-        topic = image.topics.get(TOPICS[key_type])
-        partition = None if topic is None else topic.partitions.get(partition_of[key_type](key))
+        topic, index = image.topics.get(TOPICS[key_type]), partition_of[key_type](key)
+        fault = fault_of[key_type](index)
+        if fault is not None:
+            return _nowhere(key, Refused(ErrorCode.COORDINATOR_NOT_AVAILABLE, fault))
+        partition = None if topic is None else topic.partitions.get(index)
         broker = image.brokers.get(partition.leader_id) if partition is not None else None
         if broker is None:
             return _nowhere(key, Refused(ErrorCode.COORDINATOR_NOT_AVAILABLE, "its partition has no leader"))
@@ -64,6 +81,12 @@ def find_coordinator_handler(
         return Coordinator(key, broker.broker_id, host, port)
 
     return by_procedure(answer)
+
+
+def _told(topic: str, failure: Exception) -> str:
+    if not isinstance(failure, Refused) or failure.error_code != ErrorCode.INVALID_REPLICATION_FACTOR:
+        return str(failure)
+    return f"{failure.reason.rstrip('.')}; start the brokers that are down, or lower {FACTORS[topic]}"
 
 
 def _nowhere(key: str, refused: Refused) -> Coordinator:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from strandline.model.extras import how_to_install
 from strandline.pipeline.batch_key import BatchKey
 from strandline.pipeline.failures import BadPipeline
 from strandline.pipeline.sinks.rows import DELETED, table_rows
@@ -45,5 +46,5 @@ def _deltalake() -> Any:
     try:
         import deltalake
     except ImportError:
-        raise BadPipeline('deltalake is not installed: run `pip install "strandline[lakehouse]"`') from None
+        raise BadPipeline(f"deltalake is not installed: {how_to_install('lakehouse')}") from None
     return deltalake

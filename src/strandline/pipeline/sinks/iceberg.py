@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from strandline.model.extras import how_to_install
 from strandline.pipeline.batch_key import BatchKey
 from strandline.pipeline.failures import BadPipeline
 from strandline.pipeline.judging import without_record_columns
@@ -37,5 +38,5 @@ def _catalog(sink: IcebergSink) -> Any:
     try:
         from pyiceberg.catalog import load_catalog
     except ImportError:
-        raise BadPipeline('pyiceberg is not installed: run `pip install "strandline[lakehouse]"`') from None
+        raise BadPipeline(f"pyiceberg is not installed: {how_to_install('lakehouse')}") from None
     return load_catalog("strandline", **sink.catalog)
