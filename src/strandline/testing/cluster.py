@@ -184,14 +184,12 @@ class Cluster:
 
         So does the metadata store unless it is named: `partition({1}, {2, 3, "store"})` takes it from broker 1.
         """
-        members = [member for group in groups for member in group]
-        for member in members:
-            if member != STORE:
-                self._port(member)
-            if members.count(member) > 1:
-                raise BrokerFailed(
-                    f"partition: {member!r} is in several groups, which cannot be reached from each other"
-                )
+        named = [each for group in groups for each in group]
+        for each in named:
+            if each != STORE:
+                self._port(each)
+            if named.count(each) > 1:
+                raise BrokerFailed(f"partition: {each!r} is in two groups, which do not reach each other")
         self._wait_until_formed()
         self._network.partition(groups)
         for broker_id, member in self._members.items():
