@@ -13,8 +13,9 @@ from tests.cli.commands import ROOT
 from strandline.cli.client_options import ClientCommand, SettingAssignment, was_given
 from strandline.cli.main import cli
 from strandline.client.failures import ClientError
-from strandline.client.settings import LISTED, ClientSettings, property_name
+from strandline.client.settings import LISTED, ClientSettings
 from strandline.cluster.cluster_plan import ClusterPlan
+from strandline.model.settings import property_name
 
 
 @click.command(cls=ClientCommand, client_defaults={"acks": "1", "linger.ms": "9"})
