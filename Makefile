@@ -36,8 +36,8 @@ check: $(READY)                  ## style, types, architecture
 bench: $(READY)                  ## ratios against the raw system calls, measured in the same run
 	@$(BIN)/python -m benchmarks
 
-bench-spark: $(CLUSTER_READY)    ## rows a second and CPU per million rows, from a topic's bytes to Spark
-	@$(BIN)/python -m benchmarks.spark
+bench-spark: $(CLUSTER_READY)    ## rows a second and CPU per million rows, from a topic's bytes to Spark; CONNECTOR=1: Spark's own source (Maven) beside ours
+	@$(BIN)/python -m benchmarks.spark $(if $(CONNECTOR),--connector)
 
 compare: $(COMPARE_READY)        ## Apache Kafka on this machine, beside us; needs Maven and Java; QUICK=1 takes minutes, COMPARE="--only ask"
 	@$(BIN)/python -m benchmarks.compare $(if $(QUICK),--quick) $(COMPARE)

@@ -21,6 +21,7 @@ from benchmarks.batches import NEARLY_1_MIB, NEARLY_16_KIB
 from benchmarks.measure import Aim, Figure, Row, Timing, interleave, rate, seconds, share
 from benchmarks.scratch import Run
 from benchmarks.served import Meter, Served, bare_loop, broker
+from strandline.records.batch import read_head
 
 LATENCY_REQUESTS = 3_000
 RECORDS = 2_000_000
@@ -117,7 +118,7 @@ def _fetch(run: Run, what: str, bytes_max: int, aim: float | None) -> list[Row]:
         loop = stack.enter_context(bare_loop("send", f"{folder}/data/{load.TOPIC}-0/{0:020}.log"))
         bare = stack.enter_context(load.connect(loop.port))
         step = max(1, bytes_max // len(batch))
-        records = 16  # of one batch
+        records = read_head(batch).record_count
         asked = [load.fetch_request(start * records, bytes_max) for start in range(0, batches - step, step)]
         ranges = [
             RANGE.pack(16, start * len(batch), min(bytes_max, (batches - start) * len(batch)))

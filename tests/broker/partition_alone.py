@@ -19,6 +19,9 @@ class Nobody:
     def carry_out(self, partition: Partition, effects: tuple[ReplicaEffect, ...]) -> None:
         pass
 
+    def follower_flushed(self, partition: Partition) -> None:
+        pass
+
 
 class PartitionAlone(Partition):
     def __init__(

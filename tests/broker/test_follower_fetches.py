@@ -152,6 +152,19 @@ def test_what_was_written_between_two_fetches_is_answered_at_once(leader: Leader
     assert indexes(leader.ask()) == [1]
 
 
+def test_rot_in_one_partition_stops_no_other(leader: Leader) -> None:
+    log = leader.partitions[1].log
+    position = log.size_bytes
+    assert leader.ask() is None
+    leader.write(1)
+    leader.write(2)
+    log.segments.active.file.write(position, bytes(20))
+    answer = leader.hear() or []
+    assert {each.partition_index: each.error_code for each in answer} == {1: ErrorCode.CORRUPT_MESSAGE, 2: 0}
+    leader.ends[2] = 2
+    assert leader.ask(2, forgotten=(1,)) is None, "the follower leaves it out until it tries again"
+
+
 def test_a_high_watermark_that_moves_is_told_and_wakes_nobody(leader: Leader) -> None:
     leader.write(1)
     assert indexes(leader.ask()) == [1]

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import logging
+from functools import partial
 
 import pytest
 from tests.broker.led_partition import NAME, LedPartition, errors_of, offset_batch
 
+from strandline.broker.coordinator_loading import Loading, LoadingQueue
 from strandline.groups.commands import Heartbeat, ListGroups
 from strandline.groups.replies import ListGroupsReply
 from strandline.model.failures import ErrorCode
+from strandline.records.batch import Buffer, split_batches
 from strandline.records.builder import build_batch
 from strandline.records.control import build_marker
+from strandline.records.heads import head_of
 from strandline.records.record import Record
 
 LOG_FILE = f"/{NAME}/00000000000000000000.log"
@@ -160,6 +164,78 @@ def test_a_disk_that_fails_while_loading(caplog: pytest.LogCaptureFixture) -> No
     assert led.log.failure is not None
 
 
+def zero_framing(led: LedPartition, position: int) -> None:
+    led.log.segments.active.file.write(position, bytes(20))
+
+
+@pytest.mark.parametrize("rotten", [0, 1])
+def test_a_partition_whose_framing_has_rotted_keeps_no_other_from_loading(
+    rotten: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Found when the chunk is looked up, or in the middle of one."""
+    led = LedPartition()
+    batches = [offset_batch(3), offset_batch(4, group="other")]
+    led.write(*batches)
+    zero_framing(led, 0 if rotten == 0 else len(batches[0]))
+    done: list[tuple[str, bool]] = []  # whether they were loaded
+    queue = LoadingQueue(led.host, 10_000)
+    healthy = LedPartition()
+    healthy.write(offset_batch(3))
+    for name, partition in (("rotten", led.partition), ("next", healthy.partition)):
+        queue.load(Loading(partition, name, lambda data, _: replay_nothing(data), partial(heard, done, name)))
+    led.host.settle()
+    assert done == [("rotten", False), ("next", True)]
+    assert all(record.exc_info is None for record in caplog.records), "rot is no bug of ours"
+
+
+def heard(done: list[tuple[str, bool]], name: str, fault: str | None) -> None:
+    done.append((name, fault is None))
+
+
+def replay_nothing(data: Buffer) -> int | None:
+    return max((head_of(batch).next_offset for batch in split_batches(data)), default=None)
+
+
+@pytest.mark.parametrize("rotten", [0, 1])
+def test_a_partition_whose_framing_has_rotted_is_not_served_and_told_once(
+    rotten: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    """As in Kafka: what lies behind the rot could be anything. The log has the file, the position and what to do."""
+    led = LedPartition()
+    batches = [offset_batch(3), offset_batch(4, group="other")]
+    led.write(*batches)
+    zero_framing(led, 0 if rotten == 0 else len(batches[0]))
+    led.lead()
+    led.host.settle()
+    for _ in range(3):
+        assert errors_of(led.commit(7)) == [ErrorCode.NOT_COORDINATOR]
+    fault = led.coordinator.led.fault_of(0)
+    assert fault is not None
+    (told,) = caplog.messages
+    for sentence in (fault, told):
+        assert "00000000000000000000.log: " in sentence
+        assert "position" in sentence
+    assert f"strandline log check /{NAME}" in told
+    led.coordinator.led.resigned(led.partition)
+    assert led.coordinator.led.fault_of(0) is None
+
+
+def test_a_mistake_of_ours_keeps_no_other_from_loading_and_is_told(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    led = LedPartition()
+    led.write(offset_batch(3))
+    monkeypatch.setattr(led.log, "read", None)
+    led.lead()
+    led.host.settle()
+    assert errors_of(led.commit(7)) == [ErrorCode.NOT_COORDINATOR]
+    assert any(record.exc_info for record in caplog.records)
+    monkeypatch.undo()
+    led.lead(leader_epoch=1)
+    led.host.settle()
+    assert led.committed() == 3
+
+
 def test_a_topic_that_goes_while_its_offsets_are_loaded() -> None:
     led = LedPartition()
     led.write(offset_batch(3))
@@ -174,6 +250,7 @@ def test_one_partition_after_another() -> None:
     led = LedPartition()
     led.write(offset_batch(3))
     led.lead()
+    led.host.run_events()
     led.lead(leader_epoch=1)
     for _ in ("the first, which is cancelled", "the second"):
         led.host.run_events()

@@ -54,3 +54,25 @@ def test_after_a_truncation() -> None:
     partition = PartitionAlone(NAME, UUID(int=1).bytes, log, high_watermark=4)
     partition.follow([TruncateTo(4, "diverged")], NOW_MS)
     assert (log.log_end_offset, partition.high_watermark, partition.last_stable_offset) == (4, 4, 4)
+
+
+def test_after_the_log_start_has_passed_the_beginning_of_an_open_transaction() -> None:
+    """As in Kafka: "latest" for committed records must be an offset that can be fetched, or consumers go in circles."""
+    log = opened(SimulatedDisk())
+    partition = PartitionAlone(NAME, UUID(int=1).bytes, log)
+    partition.lead(now_ms=NOW_MS)
+    transactional = build_batch(
+        [Record(0, NOW_MS, None, b"a")], producer_id=7, producer_epoch=0, base_sequence=0, is_transactional=True
+    )
+    plain = [build_batch([Record(0, NOW_MS, None, b"b")]) for _ in range(6)]
+    partition.append([transactional, *plain], NOW_MS, from_client=False)
+    assert (partition.high_watermark, partition.last_stable_offset) == (7, 0)
+    partition.advance_log_start(5)
+    assert partition.last_stable_offset == 5
+    assert partition.read(5, 1000, committed_only=True).length == 0
+    log.roll(NOW_MS)
+    log.remove_segments([log.segments.first], now_ms=NOW_MS)
+    assert (log.log_start_offset, partition.last_stable_offset) == (7, 7)
+    marker = build_marker(producer_id=7, producer_epoch=0, is_commit=False, coordinator_epoch=0, timestamp=NOW_MS)
+    partition.append([marker, plain[0]], NOW_MS, from_client=False)
+    assert (partition.high_watermark, partition.last_stable_offset) == (9, 9)

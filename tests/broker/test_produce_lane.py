@@ -196,6 +196,58 @@ def test_with_followers_each_waits_for_the_high_watermark_and_leaves_in_order() 
     assert [(number, answer.error_code, answer.base_offset) for number, answer in heard] == [(2, 0, 1), (3, 0, 2)]
 
 
+def waiting() -> Scene:
+    """Three requests with acks=all, the last of which repeats what is committed already."""
+    scene = Scene(replicas=(BROKER_ID, FOLLOWER_ID))
+    batches = [
+        batch_of(b"a", timestamp=NOW_MS, producer_id=7, producer_epoch=0, base_sequence=sequence)
+        for sequence in (0, 1, 2, 0)
+    ]
+    scene.send(request(batches[0], 1, acks=-1))
+    scene.partition().replicate(NOW_MS)
+    scene.proceed()
+    assert scene.send(b"".join(request(batch, number, acks=-1) for number, batch in enumerate(batches[1:], 2))) == b""
+    return scene
+
+
+def one_more(scene: Scene) -> None:
+    scene.partition().follower_fetched(FOLLOWER_ID, 2, NOW_MS, 0, -1)
+
+
+def too_few(scene: Scene) -> None:
+    leader = scene.partition().leader
+    assert leader is not None
+    leader.has_enough_replicas = False
+    scene.partition().has_failed()  # tells those who wait
+
+
+def broken(scene: Scene) -> None:
+    scene.partition().log.failed(OSError(5, "broken"))
+    scene.partition().has_failed()
+
+
+FATES: dict[str, tuple[Callable[[Scene], object], list[tuple[int, int, int]]]] = {
+    "all": (lambda scene: scene.partition().replicate(NOW_MS), [(2, 0, 1), (3, 0, 2), (4, 0, 0)]),
+    "the next": (one_more, [(2, 0, 1)]),
+    "too late": (lambda scene: scene.host.pass_time(1_000), [(2, 7, -1), (3, 7, -1), (4, 0, 0)]),
+    "led no more": (lambda scene: scene.partition().stop(), [(2, 6, -1), (3, 6, -1), (4, 0, 0)]),
+    "too few": (too_few, [(2, 20, -1), (3, 20, -1), (4, 0, 0)]),
+    "broken": (broken, [(2, 56, -1), (3, 56, -1), (4, 0, 0)]),
+}
+
+
+@pytest.mark.parametrize("fate", FATES)
+def test_those_who_wait_together_hear_what_each_would_hear(fate: str) -> None:
+    """Correlation id, error, offset. What was committed before is committed, whatever happens to the rest."""
+    happens, expected = FATES[fate]
+    scene = waiting()
+    happens(scene)
+    heard = answers_in(scene.proceed())
+    assert [(number, answer.error_code, answer.base_offset) for number, answer in heard] == expected
+    assert scene.partition().watcher_count == (len(expected) < 3)
+    assert scene.host.set_timers == (len(expected) < 3)
+
+
 @pytest.mark.parametrize("acks", [1, -1])
 def test_a_leader_that_is_fenced_takes_nothing(acks: int) -> None:
     scene = Scene()

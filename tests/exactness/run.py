@@ -53,15 +53,25 @@ class Outcome:
 
 class Run:
     def __init__(
-        self, directory: Path, brokers: Brokers, *, records: int, kills: int, seed: int = 0, tell: Tell = print
+        self,
+        directory: Path,
+        brokers: Brokers,
+        *,
+        records: int,
+        kills: int,
+        seed: int = 0,
+        batches_per_kill: int = BATCHES_PER_KILL,
+        pause_s: float = PAUSE_S,
+        tell: Tell = print,
     ) -> None:
         self.directory = directory
         self.brokers = brokers
         self.records = records
         self.outcome = Outcome()
         self._kills_left = [KINDS[number % len(KINDS)] for number in range(kills)]
-        self._batch_records = max(100, records // (BATCHES_PER_KILL * max(kills, 1)))
+        self._batch_records = max(100, records // (batches_per_kill * max(kills, 1)))
         self._chance = Random(seed)
+        self._pause_s = pause_s
         self._tell = tell
         self._strike_at_s: float | None = None
         self._done_at_strike = 0
@@ -136,7 +146,7 @@ spark:
         if not self._kills_left or self._done() <= self._done_at_strike:
             return False
         if self._strike_at_s is None:
-            self._strike_at_s = time.monotonic() + self._chance.uniform(0, PAUSE_S)
+            self._strike_at_s = time.monotonic() + self._chance.uniform(0, self._pause_s)
         return time.monotonic() >= self._strike_at_s
 
     def _strike(self, spark: StandaloneSpark, driver: subprocess.Popen[bytes]) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 from tests.exactness.account import Verdict, judge_place
 from tests.exactness.brokers import OneBroker
@@ -13,7 +14,9 @@ WAIT_S = 600.0
 
 def test_each_record_is_in_one_place_once_whoever_is_killed(tmp_path: Path) -> None:
     with OneBroker() as brokers:
-        outcome = Run(tmp_path, brokers, records=4_000, kills=len(KINDS), seed=7, tell=lambda _: None).run(WAIT_S)
+        quick: dict[str, Any] = {"batches_per_kill": 2, "pause_s": 0.3, "tell": lambda _: None}
+        run = Run(tmp_path, brokers, records=4_000, kills=len(KINDS), seed=7, **quick)
+        outcome = run.run(WAIT_S)
     assert dict(outcome.kills) == dict.fromkeys(KINDS, 1)
     assert outcome.held_up == []
     assert [each for each in outcome.verdicts if not each.is_exact] == []

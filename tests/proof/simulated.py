@@ -12,6 +12,7 @@ from tests.proof.results import Result, result
 from tests.simulation.hunt import Caught, hunt
 from tests.simulation.load_mutations import ALL_MUTATIONS
 
+from strandline.simulation.loads import loads_of
 from strandline.simulation.many_runs import cores, run_all
 from strandline.simulation.options import Options
 from strandline.simulation.runs import Outcome
@@ -23,7 +24,8 @@ EVERY = 50
 def prove_seeds(seeds: int, first: int) -> Result:
     began_s, began_core_s = time.monotonic(), _core_s()
     outcomes: list[Outcome] = []
-    for outcome in run_all([Options(seed=first + index) for index in range(seeds)], cores()):
+    wanted = [Options(seed=seed, load=loads_of(seed)) for seed in range(first, first + seeds)]
+    for outcome in run_all(wanted, cores()):
         outcomes.append(outcome)
         if outcome.violation is not None:
             print(f"VIOLATION: {outcome.command}: {outcome.violation}", flush=True)

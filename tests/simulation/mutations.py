@@ -14,7 +14,7 @@ from weakref import WeakKeyDictionary
 
 import pytest
 
-from strandline.broker import controller_office, controller_writes, isr_changes
+from strandline.broker import controller_office, controller_writes, follower_fetches, isr_changes
 from strandline.broker.controller_fence import ControllerFence
 from strandline.broker.controller_loop import ControllerLoop
 from strandline.broker.controller_office import Office
@@ -37,6 +37,7 @@ from strandline.replication.follower import Follower, FollowerState
 from strandline.replication.isr import InSyncReplicas
 from strandline.replication.leader import Leader
 from strandline.replication.replica import Replica
+from strandline.replication.requests import Fetch
 from strandline.simulation.options import RECORDS
 from strandline.wire.messages.fetch import PartitionData
 
@@ -194,10 +195,15 @@ def ask_once(patch: Patch) -> None:
     patch.setattr(ReplicaFetcher, "_soon", lambda self, delay_ms=0: original(self, delay_ms) if delay_ms == 0 else None)
 
 
+def never_diverge(patch: Patch) -> None:
+    patch.setattr(fetch, "diverging_epoch", nothing)
+    patch.setattr(follower_fetches, "diverging_epoch", nothing)
+
+
 def fetch_in_any_epoch(patch: Patch) -> None:
     """Each of the two is enough: logs do not diverge within an epoch, and an epoch before tells them apart."""
     patch.setattr(Leader, "check_epoch", nothing)
-    patch.setattr(fetch, "_diverging", nothing)
+    never_diverge(patch)
 
 
 def never_reconcile(patch: Patch) -> None:
@@ -209,7 +215,7 @@ def never_reconcile(patch: Patch) -> None:
         return ()
 
     patch.setattr(Follower, "begin", begin)
-    patch.setattr(fetch, "_diverging", nothing)
+    never_diverge(patch)
 
 
 def take_late_answers(patch: Patch) -> None:
@@ -223,12 +229,15 @@ def take_late_answers(patch: Patch) -> None:
         follow(self, partition)
 
     def fetched(self: ReplicaFetcher, key: Any, data: PartitionData) -> None:
-        partition = ever[self][key]
-        if partition.follower is not None and not data.error_code and isinstance(data.records, bytes | memoryview):
+        partition, request = ever[self][key], self._asked.get(key)
+        asks = None if partition.follower is None else partition.follower._next_request()
+        is_late = not (isinstance(asks, Fetch) and request is not None and request.asks_the_same_as(asks))
+        if key in self._partitions and not is_late:
+            original(self, key, data)
+        elif partition.follower is not None and not data.error_code and data.diverging_epoch.epoch < 0:
+            assert isinstance(data.records, bytes | memoryview)
             adopt = Adopt(data.high_watermark, data.log_start_offset)
             self._carry_out(partition, (AppendFetched(adopt),), data.records)
-        else:
-            original(self, key, data)
 
     original = ReplicaFetcher._fetched_partition
     patch.setattr(ReplicaFetcher, "follow", follow_for_ever)
@@ -277,22 +286,22 @@ STORE = ("sever_session", "expire_session", "cut_from_store", "slow_network")
 POWER = ("lose_power", "kill_amid_files")
 
 MUTATIONS = (
-    Mutation("truncate by high watermark, not by epoch", truncate_by_high_watermark, ELECTIONS, "StrongIsr", 3),
+    Mutation("truncate by high watermark, not by epoch", truncate_by_high_watermark, ELECTIONS, "StrongIsr", 1),
     Mutation("leaders take fetches of any epoch, diverging or not", fetch_in_any_epoch, (*ZOMBIES, "stop")),
     Mutation(
         "a follower joins the ISR at once",
         replaced(InSyncReplicas, "_has_reached_commits", always),
         ELECTIONS,
         "StrongIsr",
-        4,
+        5,
     ),
-    Mutation("a follower joins below the epoch's start", join_without_epoch_start, ("die_at_commit",)),
-    Mutation("a proposed ISR does not count", forget_proposals, ("slow_store", "kill", "pause")),
-    Mutation("nobody looks whether logs diverge", never_reconcile, ELECTIONS),
+    Mutation("a follower joins below the epoch's start", join_without_epoch_start, ("die_at_commit",), "StrongIsr", 4),
+    Mutation("a proposed ISR does not count", forget_proposals, ("slow_store", "kill", "pause"), "StrongIsr", 5),
+    Mutation("nobody looks whether logs diverge", never_reconcile, ELECTIONS, "StrongIsr", 1),
     Mutation(
-        "a follower believes any high watermark", follow_with_any_high_watermark, ELECTIONS, "HighWatermarkBounds", 2
+        "a follower believes any high watermark", follow_with_any_high_watermark, ELECTIONS, "HighWatermarkBounds", 4
     ),
-    Mutation("progress of an older epoch counts", count_old_epochs, ELECTIONS, "StrongIsr", 7),
+    Mutation("progress of an older epoch counts", count_old_epochs, ("die_at_commit", "kill", "stop"), "StrongIsr", 15),
     Mutation(
         "acks=all is answered by the leader alone",
         replaced(produce, "ALL_IN_SYNC", 99),
@@ -301,27 +310,35 @@ MUTATIONS = (
         1,
     ),
     Mutation("every controller is obeyed", accept_any_controller, ("zombie", "kill")),
-    Mutation("the ISR is written whatever its version", write_isr_unconditionally, (*ZOMBIES, "slow_network")),
     Mutation(
-        "leaderships are written whatever their version", write_leaderships_unconditionally, STORE, "Progress", 10
+        "the ISR is written whatever its version", write_isr_unconditionally, (*ZOMBIES, "slow_network"), "StrongIsr", 3
     ),
-    Mutation("a controller acts before it has read", step_before_in_charge, ("kill_all",), "StrongIsr", 2),
+    Mutation("leaderships are written whatever their version", write_leaderships_unconditionally, STORE, "Progress", 8),
+    Mutation("a controller acts before it has read", step_before_in_charge, ("kill_all",), "StrongIsr", 1),
     Mutation("consumers read beyond the high watermark", read_beyond_high_watermark, ELECTIONS, "ReadsAreTrue", 1),
     Mutation(
-        "consumers are refused beyond the high watermark", refuse_beyond_high_watermark, ELECTIONS, "ReadsAreTrue", 2
+        "consumers are refused beyond the high watermark", refuse_beyond_high_watermark, ELECTIONS, "ReadsAreTrue", 3
     ),
-    Mutation("anybody may be elected", elect_anybody, (*DEATHS, "cut_off"), "StrongIsr", 3),
-    Mutation("an unknown outcome is a refusal", unknown_is_refused, ("lose_answer", "lag_follower", "kill")),
-    Mutation("every stop was clean", always_clean, POWER, "StrongIsr", 4),
-    Mutation("a restarted leader leads on", trust_the_restarted, DEATHS, "HighWatermarkBounds", 1),
+    Mutation("anybody may be elected", elect_anybody, (*DEATHS, "cut_off"), "StrongIsr", 4),
+    Mutation(
+        "an unknown outcome is a refusal", unknown_is_refused, ("lose_answer", "lag_follower", "kill"), "Progress", 12
+    ),
+    Mutation("every stop was clean", always_clean, POWER, "Unforeseen", 5),
+    Mutation("a restarted leader leads on", trust_the_restarted, DEATHS, "HighWatermarkBounds", 10),
     Mutation("late answers are taken", take_late_answers, (*ELECTIONS, "slow_sending", "slow_network")),
     Mutation(
-        "repeated batches are not known", replaced(ProducerState, "find_duplicate", nothing), ELECTIONS, "Progress", 2
+        "repeated batches are not known", replaced(ProducerState, "find_duplicate", nothing), ELECTIONS, "Progress", 4
     ),
-    Mutation("sequences are not checked", replaced(producer_state, "refuse_unless_next", nothing), ("slow_client",)),
-    Mutation("epochs survive their records", keep_epochs, ELECTIONS),
+    Mutation(
+        "sequences are not checked",
+        replaced(producer_state, "refuse_unless_next", nothing),
+        ("slow_client",),
+        "OnceAndInOrder",
+        5,
+    ),
+    Mutation("epochs survive their records", keep_epochs, ELECTIONS, "Progress", 2),
     Mutation("a leader's epoch has no beginning", assign_no_epoch, ELECTIONS, "StrongIsr", 1),
-    Mutation("recovery looks at nothing", replaced(_Opening, "recover", nothing), POWER, "Contiguous", 8),
+    Mutation("recovery looks at nothing", replaced(_Opening, "recover", nothing), POWER, "Contiguous", 6),
     Mutation(
         "an expired session is not replaced", replaced(SessionKeeper, "_begin_anew", nothing), STORE, "Progress", 1
     ),
@@ -332,9 +349,15 @@ MUTATIONS = (
         "Progress",
         1,
     ),
-    Mutation("a fetcher that failed does not ask again", ask_once, (*ZOMBIES, *DEATHS), "Progress", 1),
-    Mutation("nobody leaves the ISR by lagging", replaced(InSyncReplicas, "_shrink_isr", nothing), ("lag_follower",)),
+    Mutation("a fetcher that failed does not ask again", ask_once, (*ZOMBIES, *DEATHS), "Progress", 2),
+    Mutation(
+        "nobody leaves the ISR by lagging",
+        replaced(InSyncReplicas, "_shrink_isr", nothing),
+        ("lag_follower",),
+        "Progress",
+        1,
+    ),
     Mutation("nobody joins the ISR again", replaced(InSyncReplicas, "_expand_isr", nothing), ELECTIONS, "Progress", 1),
-    Mutation("the dead stay in the ISR", keep_the_dead_in_the_isr, (*POWER, *DEATHS)),
-    Mutation("who has lost records stays in the ISR", trust_the_lost, POWER),
+    Mutation("the dead stay in the ISR", keep_the_dead_in_the_isr, (*POWER, *DEATHS), "StrongIsr", 9),
+    Mutation("who has lost records stays in the ISR", trust_the_lost, POWER, "StrongIsr", 2),
 )

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 import pickle
+import secrets
 import subprocess
 import sys
 
 import pytest
 
 from strandline.simulation.failure import Violation
-from strandline.simulation.loads import LOADS
+from strandline.simulation.loads import LOADS, loads_of
 from strandline.simulation.many_runs import run_all
 from strandline.simulation.options import Options
 from strandline.simulation.runs import run
@@ -84,3 +85,11 @@ def test_seeds_like_any_other(seed: int) -> None:
     outcome = run(Options(seed=seed, seconds=60))
     assert outcome.violation is None, f"{outcome.command}: {outcome.violation}"
     assert outcome.acknowledged > 0, f"{outcome.command}: a run in which nothing was written shows nothing"
+
+
+def test_fresh_seeds() -> None:
+    """Others each time; what fails says by which command it fails again."""
+    first = secrets.randbelow(2**31)
+    for seed in range(first, first + 3):
+        outcome = run(Options(seed=seed, seconds=30, load=loads_of(seed)))
+        assert outcome.violation is None, f"{outcome.command}: {outcome.violation}"

@@ -136,22 +136,30 @@ class Channel:
         else:
             parts = connection.filled(count)
             self._expects_large = not connection.is_within_frame
-        if len(parts) == 1 and type(parts[0]) is bytes and connection.takes_more:
-            self._send_at_once(parts[0])
+        if parts and connection.takes_more:
+            self._send_at_once(parts)
         else:
             self._send(parts)
 
-    def _send_at_once(self, answer: bytes) -> None:
-        """One that leaves the connection ready for the next request: nearly all do."""
+    def _send_at_once(self, parts: list[Part]) -> None:
+        """What leaves the connection ready for the next request: nearly all does."""
+        first = parts[0]
+        if len(parts) == 1 and type(first) is bytes:
+            is_sent = self._send_answer(first)
+        else:
+            self.outbox.add(parts)
+            is_sent = self._send_outbox()
+        if self.is_closed:
+            return
+        if not is_sent or self.connection.buffered_bytes != self.buffered_bytes or self._owner.is_stopping:
+            self._rest()
+
+    def _send_answer(self, answer: bytes) -> bool:
         try:
-            is_sent = self.outbox.send_at_once(answer)
+            return self.outbox.send_at_once(answer) or self._send_outbox()
         except OSError:  # the peer has gone
             self.close()
-            return
-        if not is_sent:
-            self._send([])
-        elif self.connection.buffered_bytes != self.buffered_bytes or self._owner.is_stopping:
-            self._rest()
+            return False
 
     def _stop_reading(self) -> None:
         try:

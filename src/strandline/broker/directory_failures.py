@@ -3,6 +3,8 @@
 The directory itself refuses everything from then on, so its partitions answer KAFKA_STORAGE_ERROR. Here the failure is
 told once, to whoever reads the log, to the clients that ask for metadata, and to the cluster. Without a directory a
 broker is of no use: it stops.
+
+Bytes that have rotted are no failure of a directory. Who asks for them is refused, and the place is told here once.
 """
 
 from __future__ import annotations
@@ -13,6 +15,7 @@ from dataclasses import replace
 
 from strandline.broker.cluster_image import ClusterImage
 from strandline.broker.partitions import Partitions
+from strandline.log.log import Log
 from strandline.log.log_directories import LogDirectories
 from strandline.log.log_directory import LogDirectory
 
@@ -36,6 +39,7 @@ class DirectoryFailures:
         self.when_failed: Callable[[LogDirectory], object] = lambda _: None
         for directory in directories.directories:
             directory.has_failed = self._failed
+            directory.rot_found = _tell_of_rot
             for sentence in directory.findings:
                 logger.warning("%s: %s", directory.path, sentence)
             if not directory.is_usable():
@@ -57,3 +61,9 @@ class DirectoryFailures:
         self.when_failed(directory)
         if not self._directories.online():
             self._all_failed(f"every data directory has failed, the last of them {directory.path}: {directory.failure}")
+
+
+def _tell_of_rot(log: Log, what: str) -> None:
+    logger.error(
+        "%s; who reads there is refused. For all that is damaged: strandline log check %s", what, log.directory
+    )

@@ -49,7 +49,7 @@ class FetchLane:
     __slots__ = (
         "_after_correlation", "_after_offset", "_answer", "_answer_end", "_answer_middle", "_answer_start",
         "_before_correlation", "_bytes_max", "_bytes_min", "_frame_bytes", "_framed_bytes", "_leader_epoch",
-        "_length", "_partition", "_read_framed", "_size", "_version",
+        "_length", "_partition", "_read_framed", "_size", "_size_without_records", "_version",
     )  # fmt: skip
 
     def __init__(
@@ -88,7 +88,8 @@ class FetchLane:
         self._answer_start = start[SIZE_BYTES + CORRELATION_BYTES :]
         self._length = encode_compact_count if self._version >= FLEXIBLE_FROM else INT32.pack
         self._answer_middle, self._answer_end = rest[:end].removesuffix(self._length(0)), rest[end:]
-        self._answer = Struct(f">ii{len(self._answer_start)}sqqq{len(self._answer_middle)}s")
+        answer = Struct(f">ii{len(self._answer_start)}sqqq{len(self._answer_middle)}s")
+        self._answer, self._size_without_records = answer.pack, answer.size - SIZE_BYTES + len(self._answer_end)
 
     def take(self, frame: memoryview | None, received: memoryview, frame_bytes_max: int, _: Connection, /) -> Taken:
         """One at a time: whoever sends two at once gets the second by the general way."""
@@ -117,24 +118,20 @@ class FetchLane:
             found = partition.read(offset, self._bytes_max)
         except (Refused, StorageFailed):
             return ()
-        if found.length < self._bytes_min:
+        records_bytes = found.length
+        if records_bytes < self._bytes_min:
             return ()
-        return self._head(correlation_id, found.length), found, self._answer_end
-
-    def _head(self, correlation_id: int, records_bytes: int) -> bytes:
-        partition, answer, length = self._partition, self._answer, self._length(records_bytes)
-        return (
-            answer.pack(
-                answer.size + len(length) + records_bytes + len(self._answer_end) - SIZE_BYTES,
-                correlation_id,
-                self._answer_start,
-                partition.high_watermark,
-                partition.last_stable_offset,
-                partition.log.log_start_offset,
-                self._answer_middle,
-            )
-            + length
+        length = self._length(records_bytes)
+        head = self._answer(
+            self._size_without_records + len(length) + records_bytes,
+            correlation_id,
+            self._answer_start,
+            partition.high_watermark,
+            partition.last_stable_offset,
+            partition.log.log_start_offset,
+            self._answer_middle,
         )
+        return head + length, found, self._answer_end
 
 
 def fetch_lane_of(

@@ -44,6 +44,7 @@ class LedPartitions(Generic[L]):
         self._when_loaded = loaded
         self._led: dict[int, L] = {}
         self._loadings: dict[int, Loading] = {}
+        self._faults: dict[int, str] = {}  # of those that could not be loaded
 
     def became_leader(self, partition: Partition) -> None:
         """Again after a new election."""
@@ -54,7 +55,7 @@ class LedPartitions(Generic[L]):
         led, replay = self._begin(partition)
         self._led[index] = led
         if partition.log.log_start_offset == partition.log.log_end_offset:
-            self._loaded(led, True)
+            self._loaded(led, None)
             return
         self._loadings[index] = Loading(partition, self._what, replay, partial(self._loaded, led))
         self._queue.load(self._loadings[index])
@@ -63,6 +64,7 @@ class LedPartitions(Generic[L]):
         """The partition is another broker's now, or nobody's."""
         if partition.name.topic != self._topic:
             return
+        self._faults.pop(partition.name.partition, None)
         loading = self._loadings.pop(partition.name.partition, None)
         if loading is not None:
             loading.cancel()
@@ -82,14 +84,19 @@ class LedPartitions(Generic[L]):
     def get(self, index: int) -> L | None:
         return self._led.get(index)
 
+    def fault_of(self, index: int) -> str | None:
+        """Why a partition that is led here is not served."""
+        return self._faults.get(index)
+
     def all(self) -> list[L]:
         return list(self._led.values())
 
-    def _loaded(self, led: L, is_whole: bool) -> None:
+    def _loaded(self, led: L, fault: str | None) -> None:
         self._loadings.pop(led.partition.name.partition, None)
-        if is_whole:
+        if fault is None:
             self._when_loaded(led)
         else:
+            self._faults[led.partition.name.partition] = fault
             led.could_not_load()
 
 

@@ -62,6 +62,9 @@ class PartitionOwner(Protocol):
     def carry_out(self, partition: Partition, effects: tuple[ReplicaEffect, ...]) -> None:
         """Effects that reach beyond the partition; the others are done already, and here to be told of."""
 
+    def follower_flushed(self, partition: Partition) -> None:
+        """The disk has what it follows with."""
+
 
 class Partition:
     __slots__ = (
@@ -192,6 +195,8 @@ class Partition:
         """The recovery point of the log has moved."""
         if self.leader is not None:
             self._moved(self.leader.high_watermark)
+        elif self._replica.follower is not None:
+            self._owner.follower_flushed(self)
 
     def _moved(self, high_watermark: int | None) -> None:
         leader = self.leader
@@ -258,8 +263,11 @@ class Partition:
 
     @property
     def last_stable_offset(self) -> int:
+        """Never below the log start, even if an open transaction began there: who is told of an offset may read it."""
         first_unstable = self.log.producers.first_unstable_offset
-        return self.high_watermark if first_unstable is None else min(first_unstable, self.high_watermark)
+        if first_unstable is None:
+            return self.high_watermark
+        return min(max(first_unstable, self.log.log_start_offset), self.high_watermark)
 
     def read(self, offset: int, max_bytes: int, *, committed_only: bool = False) -> LogSlice:
         """What a consumer may see from `offset` on: whole batches but for the last, and at least one if there is one.

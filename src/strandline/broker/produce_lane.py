@@ -169,6 +169,11 @@ class ProduceLane:
             answers.append(pack(size, correlation_id, start, base_offset, log_append_time_ms, log_start_offset, end))
         return b"".join(answers)
 
+    def answer_to(self, correlation_id: int, outcome: Appended, log_start_offset: int) -> bytes:
+        base_offset, _, log_append_time_ms, _ = outcome
+        size, start, end = self._answer_size, self._answer_start, self._answer_end
+        return self._answer(size, correlation_id, start, base_offset, log_append_time_ms, log_start_offset, end)
+
 
 @cache
 def _packing(start_bytes: int, end_bytes: int) -> Callable[..., bytes]:

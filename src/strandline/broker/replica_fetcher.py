@@ -21,6 +21,7 @@ from strandline.broker.host import Host, Timer
 from strandline.broker.partition import Partition
 from strandline.broker.peers import Peers, Purpose
 from strandline.broker.replication_quotas import ReplicationQuotas
+from strandline.log.log import Log
 from strandline.metadata.answer import Answer
 from strandline.model.failures import CorruptData, ErrorCode, StorageFailed
 from strandline.model.settings import INT_MAX
@@ -109,6 +110,11 @@ class ReplicaFetcher:
         self._partitions.pop(key, None)
         self._unsettled[key] = None
 
+    def flushed(self) -> None:
+        """Some log that it writes to: it may have waited for that."""
+        if not self._is_asking:
+            self._soon()
+
     def close(self) -> None:
         self._partitions.clear()
         self._cancel_timers()
@@ -143,6 +149,7 @@ class ReplicaFetcher:
         offsets: list[tuple[Partition, AskOffset]] = []
         fetches: dict[Key, Fetch] = {}
         forgotten: list[Key] = []
+        unflushed: list[Log] = []
         for key in self._unsettled:
             partition = self._partitions.get(key)
             request = None if partition is None else self._request_of(partition, now_ms)
@@ -150,6 +157,8 @@ class ReplicaFetcher:
                 match request:
                     case Fetch() if not self._quotas.holds_us_back(partition):
                         fetches[key] = request
+                        if partition.log.must_flush:
+                            unflushed.append(partition.log)
                         continue
                     case AskEpochEnd():
                         epochs.append((partition, request))
@@ -157,7 +166,9 @@ class ReplicaFetcher:
                         offsets.append((partition, request))
             if key in self._asked:
                 forgotten.append(key)
-        if epochs:
+        if unflushed:
+            self._flush_first(unflushed)
+        elif epochs:
             self._ask_epoch_ends(epochs)
         elif offsets:
             self._ask_offsets(offsets)
@@ -165,6 +176,13 @@ class ReplicaFetcher:
             self._fetch(fetches, forgotten, now_ms)
         else:
             self._soon(min(self._next_try_in_ms(now_ms), self._settings.replica_fetch_backoff_ms))
+
+    def _flush_first(self, logs: list[Log]) -> None:
+        """To ask for what comes next is to say that we have what comes before: with `flush.messages`, on the disk.
+        Kafka's fetcher waits for its disk, too, with all its partitions."""
+        for log in logs:
+            log.flush_wanted(log.log_end_offset)
+        self._soon(self._settings.replica_fetch_backoff_ms)
 
     def _is_time_for_all(self, now_ms: int) -> bool:
         if self._session_epoch == FIRST_EPOCH or self._quotas.follower.lists:  # a rate is a matter of all

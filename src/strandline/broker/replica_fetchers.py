@@ -55,6 +55,11 @@ class ReplicaFetchers:
             fetcher.close()
             del self._fetchers[leader_id]
 
+    def flushed(self, partition: Partition) -> None:
+        fetcher = self._fetchers.get(self._leader_of.get(partition, NO_LEADER))
+        if fetcher is not None:
+            fetcher.flushed()
+
     def close(self) -> None:
         for fetcher in self._fetchers.values():
             fetcher.close()

@@ -276,6 +276,9 @@ class Replicas:
 
     # What replication wants of others.
 
+    def follower_flushed(self, partition: Partition) -> None:
+        self._fetchers.flushed(partition)
+
     def carry_out(self, partition: Partition, effects: tuple[ReplicaEffect, ...]) -> None:
         for effect in effects:
             match effect:

@@ -138,7 +138,7 @@ class Log(LogWriter):
 
     def _truncate_to(self, offset: int, now_ms: int) -> None:
         kept = self.segments.holding(offset)
-        offset = kept.batch_start(offset)
+        offset = lookup.batch_start(kept, offset)
         self._lower_offsets(offset)
         # Epochs before bytes: an epoch that begins beyond the end of the log after a crash would be a lie.
         if self.epochs.truncate_from_end(offset):
@@ -245,6 +245,12 @@ class Log(LogWriter):
             unflushed > 0 and now_ms - self.last_flush_ms >= self.settings.flush_ms
         )
 
+    @property
+    def must_flush(self) -> bool:
+        """Whether it has more records that are not on the disk than `flush.messages` allows."""
+        unflushed = self.log_end_offset - self.recovery_point
+        return unflushed >= self.settings.flush_messages and self.failure is None and not self.is_closed
+
     def begin_flush(self, up_to_offset: int | None = None) -> FlushWork:
         """What must be synced so that everything below `up_to_offset` (the log end by default) is durable."""
         self.check_usable()
@@ -294,6 +300,8 @@ class Log(LogWriter):
             return lookup.read_slice(self.segments, offset, max_bytes, max_offset=limit, log_end_offset=log_end_offset)
         except OSError as error:
             raise self.failed_to_read(error) from error
+        except CorruptData as damage:
+            raise self.corrupt(damage) from damage
 
     def find_batch(self, offset: int) -> FoundBatch | None:
         """Where the record with this offset lies, if it is here."""

@@ -16,6 +16,7 @@ into it, the checkpoints least of all, and no sync is tried again (SPEC L10). Ot
 
 from __future__ import annotations
 
+import errno
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from uuid import UUID
@@ -74,6 +75,7 @@ class LogDirectory:
         # What the broker wants to hear of.
         self.has_failed: Callable[[LogDirectory], object] = lambda _: None
         self.flush_wanted: Callable[[Log, int], object] = lambda *_: None
+        self.rot_found: Callable[[Log, str], object] = lambda *_: None
         self._lock: File | None = None
         self._removals: deque[tuple[int, str]] = deque()
 
@@ -110,21 +112,7 @@ class LogDirectory:
         log_starts = self._read_offsets(checkpoints.LOG_START_CHECKPOINT)
         for folder, partition in list(self._partition_folders()):
             progress(folder)
-            found: list[str] = []
-            log = open_log(
-                self.filesystem,
-                f"{self.path}/{folder}",
-                partition,
-                self.settings_of(partition.topic),
-                now_ms=now_ms,
-                recovery_point=recovery_points.get(partition, 0),
-                log_start_offset=log_starts.get(partition, 0),
-                is_clean=self.was_clean,
-                producer_id_expiration_ms=self.producer_id_expiration_ms,
-                findings=found,
-            )
-            self._adopt(log)
-            self.findings += [f"{folder}/{sentence}" for sentence in found]
+            self._open_log(folder, partition, recovery_points.get(partition, 0), log_starts.get(partition, 0), now_ms)
             self._load_topic_id(folder, partition)
         self.cleaner_offsets = self.read_cleaner_offsets()
         for partition, offset in recovery_points.items():
@@ -135,6 +123,28 @@ class LogDirectory:
         if any(offset > self._recovery_point_of(partition) for partition, offset in recovery_points.items()):
             self.write_recovery_points()
 
+    def _open_log(
+        self, folder: str, partition: TopicPartition, recovery_point: int, log_start_offset: int, now_ms: int
+    ) -> None:
+        found: list[str] = []
+        try:
+            log = open_log(
+                self.filesystem,
+                f"{self.path}/{folder}",
+                partition,
+                self.settings_of(partition.topic),
+                now_ms=now_ms,
+                recovery_point=recovery_point,
+                log_start_offset=log_start_offset,
+                is_clean=self.was_clean,
+                producer_id_expiration_ms=self.producer_id_expiration_ms,
+                findings=found,
+            )
+        except CorruptData as damage:  # nobody may begin an empty log in its place: it fails as a disk does
+            raise OSError(errno.EIO, f"{folder} is too damaged to be opened: {damage}") from damage
+        self._adopt(log)
+        self.findings += [f"{folder}/{sentence}" for sentence in found]
+
     def _recovery_point_of(self, partition: TopicPartition) -> int:
         log = self.logs.get(partition)
         return log.recovery_point if log else 0
@@ -144,6 +154,7 @@ class LogDirectory:
         log.producer_id_expiration_ms = self.producer_id_expiration_ms
         log.offsets_lowered = self._write_lowered_offsets
         log.has_failed = self.failed
+        log.rot_found = lambda what: self.rot_found(log, what)
         log.flush_wanted = lambda up_to_offset: self.flush_wanted(log, up_to_offset)
 
     def _write_lowered_offsets(self) -> None:

@@ -29,12 +29,13 @@ from strandline.log.pending import Pending
 from strandline.log.producer_snapshots import ProducerSnapshots
 from strandline.log.producer_state import ProducerState
 from strandline.log.segments import Segments
-from strandline.model.failures import StorageFailed, check
+from strandline.model.failures import CorruptData, CorruptLog, StorageFailed, check
 from strandline.model.partitions import TopicPartition
 from strandline.model.settings import LogSettings
 from strandline.records.crc import crc32c
 
 OUT_OF_DESCRIPTORS = (errno.EMFILE, errno.ENFILE)
+ROT_TOLD_MAX = 20  # places in one log
 NO_EPOCH = -1
 STALE_EPOCHS = -2  # below every epoch: the next batch, whatever its own, has them saved first
 
@@ -78,19 +79,21 @@ class LogState:
         self.last_flush_ms = now_ms
         self.failure: OSError | None = None
         self.is_closed = False
-        # What the log directory wants to hear of: to write its checkpoints, to go offline as a whole, and to have
-        # everything below an offset flushed, soon and not inside the call.
+        # What the log directory wants to hear of: to write its checkpoints, to go offline as a whole, to have all below
+        # an offset flushed, soon and not inside the call, and to tell of damaged bytes, of each place once.
         self.offsets_lowered: Callable[[], None] = lambda: None
         self.has_failed: Callable[[OSError], object] = lambda _: None
         self.flush_wanted: Callable[[int], object] = lambda _: None
+        self.rot_found: Callable[[str], object] = lambda _: None
         self._saved_epoch = STALE_EPOCHS if has_stale_epochs else _latest(epochs)  # in their file
         self._has_new_names = has_new_names  # whether the folder has names that are not synced
         self._unflushed_paths: list[str] = []  # small files of segments that may all lie below the recovery point
         self._running_flushes: list[FlushWork] = []
+        self._told_rot: set[str] = set()
         self._pending = Pending()
         self._admission = Admission(settings)
         self._fence = Fence(self.failed)
-        self._read_fence = Fence(self.failed_to_read)
+        self._read_fence = Fence(self.failed_to_read, self.corrupt)
         segments.active.roll_jitter_ms = self.roll_jitter_ms(segments.active.base_offset)
         check(log_start_offset <= log_end_offset, "log start offset beyond log end offset")
         check(recovery_point <= log_end_offset, "recovery point beyond log end offset")
@@ -145,6 +148,14 @@ class LogState:
         if error.errno in OUT_OF_DESCRIPTORS:
             return StorageFailed(f"{self.partition}: {error}; raise the limit on open files (ulimit -n)")
         return self.failed(error)
+
+    def corrupt(self, damage: CorruptData) -> CorruptLog:
+        """A look-up met damaged bytes. They will be met again by whoever asks again, and not told again."""
+        reason = f"{self.directory}/{damage}"
+        if reason not in self._told_rot and len(self._told_rot) < ROT_TOLD_MAX:
+            self._told_rot.add(reason)
+            self.rot_found(reason)
+        return CorruptLog(reason)
 
     def __str__(self) -> str:
         return f"{self.partition} [{self.log_start_offset}, {self.log_end_offset})"

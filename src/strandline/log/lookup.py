@@ -51,7 +51,9 @@ def read_slice(segments: Segments, offset: int, max_bytes: int, *, max_offset: i
 
 
 def _find_slice(segments: Segments, offset: int, max_bytes: int, max_offset: int, log_end_offset: int) -> LogSlice:
-    segment = segments.holding(offset)
+    segment = segments.active
+    if offset < segment.base_offset:
+        segment = segments.holding(offset)
     while True:
         file = segment.file
         # What the kernel read ahead for somebody far behind would pass for what others use, and stay (SPEC P5).
@@ -76,6 +78,13 @@ def _end_before(segment: Segment, max_offset: int) -> int:
     """Where the batches end that lie wholly below an offset."""
     limit = segment.position_of(max_offset) if max_offset >= segment.base_offset else (0, 0)
     return limit[0] if limit is not None else segment.size_bytes
+
+
+def batch_start(segment: Segment, offset: int) -> int:
+    """The base offset of the batch that holds `offset`; the offset itself where none does."""
+    found = segment.position_of(offset)
+    head = next(segment.heads(found[0]), None) if found else None
+    return min(offset, head[1].base_offset) if head else offset
 
 
 class FoundBatch(NamedTuple):

@@ -4,8 +4,8 @@
 `mincore`, which wants the range mapped for the moment. Both count whole pages, and both say how things stood:
 the kernel may drop a page right after.
 
-Every slice that is sent is asked about first, so a question allocates nothing: each thread keeps the memory from which
-the kernel reads it and into which it answers.
+Every slice that is sent is asked about first, so a question allocates nothing: the memory from which the kernel reads
+it, and into which it answers, is used again, by one thread at a time.
 """
 
 from __future__ import annotations
@@ -14,13 +14,11 @@ import errno
 import mmap
 import os
 from functools import cache
-from threading import local
 from typing import Any
 
 CACHESTAT = 451  # the same number on every architecture but Alpha
 UNAVAILABLE = (errno.ENOSYS, errno.EPERM, errno.EOPNOTSUPP)
 PAGE_BYTES = mmap.PAGESIZE
-ASKED_TIMES = 2  # and once more by what follows
 
 
 def resident_bytes(descriptor: int, position: int, length: int) -> int | None:
@@ -43,10 +41,11 @@ def is_resident(descriptor: int, position: int, length: int) -> bool:
     A kernel that lets others run while it counts (6.18 for one) may leave out some pages, so it is asked again.
     """
     pages = (position + length - 1) // PAGE_BYTES - position // PAGE_BYTES + 1
-    if length > 0:
-        for _ in range(ASKED_TIMES):
-            if pages_by_cachestat(descriptor, position, length) == pages:
-                return True  # nearly always, and one system call instead of three
+    if length > 0 and (
+        pages_by_cachestat(descriptor, position, length) == pages
+        or pages_by_cachestat(descriptor, position, length) == pages
+    ):
+        return True  # nearly always, and one system call instead of three
     return resident_bytes(descriptor, position, length) == _length_inside(descriptor, position, length)
 
 
@@ -81,13 +80,16 @@ def drop(descriptor: int, position: int, length: int) -> None:
 
 def pages_by_cachestat(descriptor: int, position: int, length: int) -> int | None:
     """How many of the pages that hold the range are in memory."""
-    question = _question()
+    try:
+        question = spare_questions.pop()
+    except IndexError:  # the first one, or one for each thread that asks at the same time
+        question = Question()
     asked, counts = question.asked, question.counts
     asked[0], asked[1] = position, length
-    if question.system_call(CACHESTAT, descriptor, asked, counts, 0) != 0 and not _has_worked(-1, question.ctypes):
-        return None
+    done = question.system_call(CACHESTAT, descriptor, asked, counts, 0)
     pages: int = counts[0]
-    return pages
+    spare_questions.append(question)
+    return pages if done == 0 or _has_worked(done, question.ctypes) else None
 
 
 def pages_by_mincore(descriptor: int, position: int, length: int) -> int | None:
@@ -112,8 +114,10 @@ def _pages_spanned(position: int, length: int) -> int:
     return (position + length - 1) // PAGE_BYTES - position // PAGE_BYTES + 1
 
 
-class Question(local):
-    """What a thread needs to ask `cachestat`."""
+class Question:
+    """What it takes to ask `cachestat`."""
+
+    __slots__ = ("asked", "counts", "ctypes", "system_call")
 
     def __init__(self) -> None:
         self.ctypes, _ = _c_library()
@@ -123,9 +127,7 @@ class Question(local):
         self.counts = (self.ctypes.c_uint64 * 5)()  # cached, dirty, in writeback, evicted, recently evicted
 
 
-@cache
-def _question() -> Question:
-    return Question()
+spare_questions: list[Question] = []
 
 
 @cache

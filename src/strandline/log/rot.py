@@ -44,8 +44,8 @@ def mend_batch(file: File, position: int, end: int, offsets: range, synced_offse
         return None
     batch = file.read(position, following - position)
     if not _has_right_crc(batch):
-        if batch[MAGIC_POSITION] < MAGIC_V2:
-            return following  # an old message, which has its fields elsewhere
+        if batch[MAGIC_POSITION] < MAGIC_V2 and OFFSET_AND_LENGTH.unpack_from(batch)[1] == len(batch) - LENGTH_END:
+            return following  # an old message, which has its fields elsewhere; zeros only look like one
         head = sound_batch_at(file, following, end, later)
         next_offset = min(synced_offset, offsets.stop) if head is None else head.base_offset
         delta = next_offset - offsets.start - 1

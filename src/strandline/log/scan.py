@@ -99,6 +99,14 @@ def scan_heads(file: File, position: int, end: int) -> Iterator[tuple[int, Batch
         position += size
 
 
+def first_head(file: File, end: int) -> BatchHead | None:
+    """Of the batch at the beginning, if it can be read."""
+    try:
+        return next((head for _, head in scan_heads(file, 0, end)), None)
+    except CorruptData:
+        return None
+
+
 def read_batches(
     file: File, position: int, end: int, chunk_bytes: int = CHUNK_BYTES
 ) -> Iterator[tuple[int, memoryview]]:

@@ -22,7 +22,7 @@ from strandline.log.filesystem import Buffer, File, FileSystem
 from strandline.log.offset_index import OffsetIndex
 from strandline.log.read_ends import ReadEnds
 from strandline.log.renaming import rename_segment
-from strandline.log.scan import SCAN_BYTES, find_batch, peek_batch, read_batches, scan_heads
+from strandline.log.scan import SCAN_BYTES, find_batch, first_head, peek_batch, read_batches, scan_heads
 from strandline.log.time_index import TimeIndex
 from strandline.model.failures import CorruptData
 from strandline.model.settings import LONG_MAX, LogSettings
@@ -37,8 +37,8 @@ class Segment:
 
     __slots__ = (
         "_aborted", "_file", "_filesystem", "_first_timestamp", "_max_timestamp", "_offset_index", "_time_index",
-        "base_offset", "bytes_since_index_entry", "created_ms", "directory", "index_entries_left", "is_preallocated",
-        "offset_of_max_timestamp", "read_ends", "roll_jitter_ms", "settings", "size_bytes", "suffix",
+        "base_offset", "bytes_since_index_entry", "created_ms", "directory", "has_rot", "index_entries_left",
+        "is_preallocated", "offset_of_max_timestamp", "read_ends", "roll_jitter_ms", "settings", "size_bytes", "suffix",
     )  # fmt: skip
 
     def __init__(
@@ -65,6 +65,7 @@ class Segment:
         self.offset_of_max_timestamp = base_offset
         self.is_preallocated = False  # whether the indexes can take entries
         self.index_entries_left = 0  # how many more both of them take
+        self.has_rot = False  # a look-up has met it
         self.read_ends = ReadEnds()
         self._max_timestamp: int | None = None  # None until read from the time index
         self._first_timestamp: int | None = None  # None until read from the first batch
@@ -225,9 +226,9 @@ class Segment:
     def first_timestamp(self) -> int:
         """Largest timestamp of the first batch: the moment from which time-based rolling counts."""
         if self._first_timestamp is None:
-            head = next(self.heads(), None)
-            self._first_timestamp = head[1].max_timestamp if head else None
-        return NO_TIMESTAMP if self._first_timestamp is None else self._first_timestamp
+            head = first_head(self.file, self.size_bytes)
+            self._first_timestamp = head.max_timestamp if head else NO_TIMESTAMP
+        return self._first_timestamp
 
     # Looking up.
 
@@ -236,7 +237,7 @@ class Segment:
         return self._load_max_timestamp() if self._max_timestamp is None else self._max_timestamp
 
     def _load_max_timestamp(self) -> int:
-        if not index_truth.is_last_time_entry_true(self):
+        if not index_truth.is_last_time_entry_true(self) and not self.has_rot:
             self.rebuild_indexes()
         self._max_timestamp, self.offset_of_max_timestamp = self.time_index.last_entry
         return self._max_timestamp
@@ -260,7 +261,11 @@ class Segment:
             if not 0 <= position <= self.size_bytes:
                 raise CorruptData(f"an index entry points at position {position}")
             return find_batch(self.file, position, self.size_bytes, offset, expected=expected)
-        except CorruptData:
+        except CorruptData as damage:
+            if not self.has_rot:
+                self.has_rot = not index_truth.are_batches_whole(self)
+            if self.has_rot:  # to scan it again would help nobody, and an index goes past the rot: it is worth keeping
+                raise CorruptData(f"{self}: {damage}") from None
             self.rebuild_indexes()
             return find_batch(self.file, self.offset_index.lookup(offset)[1], self.size_bytes, offset)
 
@@ -281,12 +286,6 @@ class Segment:
             next_offset, position = head.next_offset, at + head.size_bytes
         return next_offset, position
 
-    def batch_start(self, offset: int) -> int:
-        """The base offset of the batch that holds `offset`; the offset itself where none does."""
-        found = self.position_of(offset)
-        head = next(self.heads(found[0]), None) if found else None
-        return min(offset, head[1].base_offset) if head else offset
-
     # Changing shape.
 
     def truncate_to(self, offset: int) -> int:
@@ -301,7 +300,7 @@ class Segment:
         if found is not None:
             cut = self.size_bytes - found[0]
             self.file.truncate(found[0])
-            self.size_bytes = found[0]
+            self.size_bytes, self.has_rot = found[0], False
         self._reread_timestamps()
         return cut
 

@@ -113,6 +113,14 @@ class SegmentRecovery:
         except CorruptData:
             self.has_rot = True
             segment.bytes_since_index_entry += end - position
-            self.next_offset = max(self.next_offset, head_of(batch).next_offset)
+            self.next_offset = max(self.next_offset + 1, _next_offset_of(batch))
         self.valid_bytes = end
         return True
+
+
+def _next_offset_of(rotten: bytes) -> int:
+    """As its head says, if it can be read."""
+    try:
+        return head_of(rotten).next_offset
+    except CorruptData:
+        return 0

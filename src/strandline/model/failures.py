@@ -2,7 +2,8 @@
 
 `Refused`        the caller asked for something we do not do; carries Kafka's error code for the wire.
 `ProtocolError`  the peer does not speak the protocol; its connection is closed, nothing can be answered.
-`CorruptData`    bytes on our disk are not what we wrote.
+`CorruptData`    bytes on our disk are not what we wrote. Where a reader of a log meets them it is a `CorruptLog`, which
+                 is a `Refused` too: an answer for one partition, and no reason to leave the others without one.
 `StorageFailed`  the disk did not do what it was told; the whole log directory is taken offline.
 `check()`        our own bug; stops the operation and is never caught on the way.
 """
@@ -14,6 +15,7 @@ from strandline.model.error_codes import ErrorCode
 __all__ = [
     "BrokenInvariant",
     "CorruptData",
+    "CorruptLog",
     "ErrorCode",
     "ProtocolError",
     "Refused",
@@ -42,6 +44,13 @@ class CorruptData(Exception):
 
 class TooLargeDecompressed(CorruptData):
     """Compressed data that may be sound, and is more than anybody wants to hold."""
+
+
+class CorruptLog(Refused, CorruptData):
+    """What was asked for lies where the bytes of a log are damaged. All else in it can be had."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(ErrorCode.CORRUPT_MESSAGE, reason)
 
 
 class StorageFailed(Exception):

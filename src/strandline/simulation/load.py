@@ -14,14 +14,8 @@ if TYPE_CHECKING:
     from strandline.simulation.simulation import Simulation
 
 COMPACTION = "compaction"
+FLUSHES = "flushes"
 COMPACTED = {"cleanup.policy": "compact", "segment.bytes": "1024", "min.cleanable.dirty.ratio": "0.1"}
-
-
-class Complaint(NamedTuple):
-    """What a client itself noticed."""
-
-    invariant: str
-    sentence: str
 
 
 class WantedTopic(NamedTuple):
@@ -41,11 +35,13 @@ class Load:
     def __init__(self, simulation: Simulation) -> None:
         self.simulation = simulation
         self.world = simulation.world
-        self.complaints: list[Complaint] = []
+        self.complaints: list[str] = []
         self.invariants: list[Invariant] = []
 
     def complain(self, invariant: str, sentence: str) -> None:
-        self.complaints.append(Complaint(invariant, sentence))
+        """Of what a client itself noticed."""
+        self.complaints.append(sentence)
+        self.simulation.complain(invariant, sentence)
 
     def start(self) -> None:
         """Clients begin to work, with so long between two things that they do."""

@@ -6,6 +6,7 @@ from random import Random
 
 from strandline.simulation.compaction_load import CompactionLoad
 from strandline.simulation.deletion_load import DeletionLoad
+from strandline.simulation.flush_load import FlushLoad
 from strandline.simulation.group_load import GroupLoad
 from strandline.simulation.load import Load
 from strandline.simulation.options import RECORDS
@@ -15,12 +16,14 @@ from strandline.simulation.transaction_load import TransactionLoad
 
 KINDS: dict[str, type[Load]] = {
     load.name: load
-    for load in (TransactionLoad, GroupLoad, DeletionLoad, ReassignmentLoad, RetentionLoad, CompactionLoad)
+    for load in (TransactionLoad, GroupLoad, DeletionLoad, ReassignmentLoad, RetentionLoad, CompactionLoad, FlushLoad)
 }
 LOADS = (RECORDS, *KINDS)
 
 
 def loads_of(seed: int) -> tuple[str, ...]:
-    """Where nobody says which: one or more, drawn from a stream of their own."""
+    """Where nobody says which: one or two, sometimes many, drawn from a stream of their own. What there is of one load
+    costs as much in a crowd, and there are fewer seeds of it in an hour."""
     chance = Random(f"{seed}/loads")
-    return tuple(sorted(chance.sample(LOADS, chance.randint(1, len(LOADS))), key=LOADS.index))
+    (count,) = chance.choices((1, 2, 3, len(LOADS)), (10, 4, 2, 1))
+    return tuple(sorted(chance.sample(LOADS, count), key=LOADS.index))

@@ -123,6 +123,8 @@ class Nemesis:
     def _lose_power(self) -> bool:
         """Only where two others have everything, and nothing else happens until it is known who has what: a record that
         is on one disk alone, and there not synced, nobody can keep (KIP-966)."""
+        if self.simulation.is_flushed:
+            return self._lose_power_anywhere()
         machine = self.leader()
         if not self._may_lose_power(machine):
             return False
@@ -134,6 +136,14 @@ class Nemesis:
         self._without_power = machine
         self.later(machine.start, 0.1, 15)
         self.later(machine.start, 15, 20)
+        return True
+
+    def _lose_power_anywhere(self) -> bool:
+        """Where everything is flushed before it counts: one machine, or all at once."""
+        machines = self._machines if self._chance.random() < 0.5 else [self.leader()]
+        for machine in machines:
+            machine.lose_power()
+            self.later(machine.start, 0.1, 15)
         return True
 
     def _lose_it_now(self, machine: Machine) -> None:

@@ -187,6 +187,8 @@ class PartitionTruth:
     def agree(self, replica: Replica) -> None:
         """How far its log goes along with what is committed."""
         committed, batches, start = self.committed, replica.batches, replica.log_start_offset
+        if replica.agreed == 0 and start > 0:
+            replica.agreed = bisect_left(committed, start, key=lambda batch: batch.last_offset)
         while replica.agreed < len(committed):
             batch = committed[replica.agreed]
             is_there = batches.get(batch.base_offset) == batch or batch.last_offset < start

@@ -134,12 +134,14 @@ class Producer(SimulatedClient):
         ]
 
     async def _round(self) -> None:
-        """Everything that is unresolved is sent, in order; then all answers are heard."""
+        """Everything that is unresolved is sent, in order; then all answers are heard. A leader that knows nothing of a
+        producer takes any sequence for its first, in Kafka too: so the very first batch goes alone."""
         if self._leader is None:
             self._leader, _ = await self.leader_of(self.partition.topic, self.partition.partition)
         caller = self.caller(self._leader)
         sent: list[tuple[Outgoing, Answer[ProduceResponse]]] = []
-        for outgoing in self._unresolved:
+        is_first = self.is_idempotent and not self.acknowledged
+        for outgoing in self._unresolved[: 1 if is_first else None]:
             outgoing.tries += 1
             request = ProduceRequest(None, self.acks, 3_000, [self._data(outgoing)])
             if self.acks == 0:

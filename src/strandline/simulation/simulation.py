@@ -16,7 +16,7 @@ from strandline.simulation.consumers import Consumer
 from strandline.simulation.failure import OutOfSteps, Violation
 from strandline.simulation.history import AcknowledgedStays, History, OnceAndInOrder, ReadsAreTrue
 from strandline.simulation.invariants import ALL_INVARIANTS, Invariant
-from strandline.simulation.load import WantedTopic
+from strandline.simulation.load import FLUSHES, WantedTopic
 from strandline.simulation.loads import KINDS
 from strandline.simulation.machine import Machine
 from strandline.simulation.nemesis import FAULTS, Nemesis
@@ -48,6 +48,7 @@ class Simulation:
             Machine(self.world, self.network, self.store, broker_id, self._properties())
             for broker_id in range(1, options.brokers + 1)
         ]
+        self.is_flushed = FLUSHES in options.load  # so that nothing is lost with the power
         self.names = tuple(machine.name for machine in self.machines)
         self.observer = Observer(self.store)
         self.history = History()
@@ -280,7 +281,11 @@ class Simulation:
             self.observer.look(machine, machine.broker)
         elif machine.broker_id in self._up:
             self._up.discard(machine.broker_id)
-            self.observer.went_down(machine, lost_power=not self.network.is_on(machine.name))
+            self.observer.went_down(machine, lost_power=self._has_lost_records(machine))
+
+    def _has_lost_records(self, machine: Machine) -> bool:
+        """What its page cache had, where that was all."""
+        return not self.network.is_on(machine.name) and not self.is_flushed
 
     def _check_changed(self) -> None:
         for truth in self.observer.take_changed():

@@ -120,13 +120,19 @@ class TransactionalProducer(TransactionRequests):
     # Batches.
 
     async def _write(self, transaction: Transaction, partition: TopicPartition) -> None:
-        """Sends all batches at once, those that failed again, in order."""
-        unresolved = [self._make_batch(transaction, partition, number) for number in range(self.chance.randint(1, 3))]
+        """The first alone (`producers`), then all at once, those that failed again, in order."""
+        first, *others = [
+            self._make_batch(transaction, partition, number) for number in range(self.chance.randint(1, 3))
+        ]
+        await self._deliver(partition, [first])
+        await self._deliver(partition, others)
+
+    async def _deliver(self, partition: TopicPartition, unresolved: list[Outgoing]) -> None:
         for _ in range(ROUNDS_MAX):
-            await self._round(partition, unresolved)
             if not unresolved:
                 return
-            await self.pause(self.retry_backoff_ms)
+            await self._round(partition, unresolved)
+            await self.pause(self.retry_backoff_ms if unresolved else 0)
         raise GivenUp
 
     def _make_batch(self, transaction: Transaction, partition: TopicPartition, number: int) -> Outgoing:

@@ -27,7 +27,7 @@ from typing import TypeVar
 
 from strandline.records.columns import OFFSETS_END
 
-MAX_BYTES_PER_PARTITION = 32 * 2**20
+MAX_BYTES_PER_PARTITION = 128 * 2**20  # as Spark cuts files of its own: to begin a task in Python is dear
 RECORD, BATCH = "record", "batch"
 READ_UNCOMMITTED, READ_COMMITTED = "read_uncommitted", "read_committed"
 

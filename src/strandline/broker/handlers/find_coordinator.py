@@ -2,7 +2,8 @@
 (KIP-699).
 
 The first question creates `__consumer_offsets` or `__transaction_state`. Kafka answers it with an error and lets the
-client try again; here it waits for the topic.
+client try again; here it waits for the topic. A partition that is led here and could not be loaded has no
+coordinator, and the answer says why.
 """
 
 from __future__ import annotations
@@ -40,6 +41,7 @@ def find_coordinator_handler(
 ) -> Handler:
     told_of: set[str] = set()  # topics that could not be made, which is told once
     partition_of = {GROUP: groups.partition_of, TRANSACTION: transactions.partition_of}
+    fault_of = {GROUP: groups.led.fault_of, TRANSACTION: transactions.led.fault_of}
 
     async def answer(request: Request) -> bytes:
         asked = decode(FindCoordinatorRequest, request.api_version, request.body)
@@ -67,8 +69,11 @@ def find_coordinator_handler(
             raise Refused(ErrorCode.COORDINATOR_NOT_AVAILABLE, f"no {topic}: {_told(topic, failure)}") from failure
 
     def located(request: Request, key_type: int, key: str) -> Coordinator:
-        topic = image.topics.get(TOPICS[key_type])
-        partition = None if topic is None else topic.partitions.get(partition_of[key_type](key))
+        topic, index = image.topics.get(TOPICS[key_type]), partition_of[key_type](key)
+        fault = fault_of[key_type](index)
+        if fault is not None:
+            return _nowhere(key, Refused(ErrorCode.COORDINATOR_NOT_AVAILABLE, fault))
+        partition = None if topic is None else topic.partitions.get(index)
         broker = image.brokers.get(partition.leader_id) if partition is not None else None
         if broker is None:
             return _nowhere(key, Refused(ErrorCode.COORDINATOR_NOT_AVAILABLE, "its partition has no leader"))

@@ -16,6 +16,7 @@ from collections.abc import Callable, Sequence
 from strandline.broker.connection import Connection, Pending
 from strandline.broker.dispatch import Instead, Request
 from strandline.broker.host import Host
+from strandline.broker.lane_commits import LaneCommits
 from strandline.broker.partition import Partition
 from strandline.broker.partitions import NO_PARTITIONS, Partitions, TopicPartitions
 from strandline.broker.produce_lane import ALL_IN_SYNC, LaneRequest, ProduceLane, open_lane
@@ -197,6 +198,9 @@ class ProduceHandler:
         answers = lane.answers(correlation_ids, outcomes)
         if answers is not None:
             return answers
+        appended = [outcome for outcome in outcomes if isinstance(outcome, Appended)]
+        if len(appended) == len(outcomes):
+            return [*LaneCommits(lane, correlation_ids, appended, connection, self._host).requests]
         requests: list[Pending] = []
         for correlation_id, outcome in zip(correlation_ids, outcomes, strict=True):
             request = LaneRequest(connection, lane, correlation_id)

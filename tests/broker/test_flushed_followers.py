@@ -1,0 +1,43 @@
+"""With flush.messages=1 whatever is acknowledged is on the disk of every in-sync replica, not of the leader alone (SPEC
+L9): a follower says that it has a record when its disk has it, as in Kafka."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from tests.broker.running_broker import batch_of
+from tests.broker.running_cluster import RunningCluster
+
+from strandline.broker.housekeeping.flusher import Flusher
+from strandline.log.log import Log
+from strandline.model.failures import ErrorCode
+from strandline.model.partitions import TopicPartition
+from strandline.wire.messages.produce import PartitionProduceData, ProduceRequest, ProduceResponse, TopicProduceData
+
+NAME = TopicPartition("orders", 0)
+
+
+def test_a_follower_whose_disk_is_slow_holds_up_the_commit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    held: list[tuple[Flusher, Log, int]] = []
+    begin_one = Flusher._begin_one
+
+    def hold(flusher: Flusher, log: Log, up_to_offset: int) -> None:
+        if log.partition == NAME and flusher is cluster.brokers[2].housekeeping.flusher:
+            held.append((flusher, log, up_to_offset))
+        else:
+            begin_one(flusher, log, up_to_offset)
+
+    with RunningCluster(tmp_path, brokers=2, log_flush_interval_messages="1") as cluster:
+        cluster.create("orders", (1, 2), min_insync_replicas="2")
+        cluster.produce(NAME, b"before")
+        monkeypatch.setattr(Flusher, "_begin_one", hold)
+        with cluster.peer(1) as peer:
+            data = TopicProduceData("orders", partition_data=[PartitionProduceData(0, bytes(batch_of(b"slow")))])
+            answer = peer.ask(ProduceRequest(None, -1, 300, [data]), 9, ProduceResponse)
+        assert answer.responses[0].partition_responses[0].error_code == ErrorCode.REQUEST_TIMED_OUT
+        leader = cluster.brokers[1].partitions.by_name["orders"][0]
+        assert (leader.high_watermark, cluster.log_end(2, NAME)) == (1, 2), "it has it, in its page cache"
+        monkeypatch.undo()
+        cluster.call(lambda: [begin_one(*each) for each in held])
+        cluster.wait_until(lambda: leader.high_watermark == 2)
