@@ -115,6 +115,27 @@ def test_the_second_broker_on_a_directory_says_so_in_one_sentence(tmp_path: Path
     )
 
 
+def test_serve_says_that_it_has_stopped_and_refuses_a_slip(tmp_path: Path) -> None:
+    options = ["serve", "--data", str(tmp_path / "data"), "--port", "0"]
+    with subprocess.Popen([*COMMAND, *options], stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline().startswith("strandline is ready at ")
+        process.terminate()
+        assert process.stdout.read() == "strandline has stopped; the data is on the disk.\n"
+    slip = subprocess.run([*COMMAND, *options, "--set", "foo=bar"], capture_output=True, text=True, check=False)
+    assert (slip.returncode, slip.stderr) == (1, "strandline: foo is no setting of a broker\n")
+    properties = tmp_path / "server.properties"
+    properties.write_text("foo=bar\n")
+    command = [*COMMAND, *options, "-c", str(properties)]
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        assert process.stdout.readline().startswith("strandline is ready at "), "a file may say more than we know"
+        process.terminate()
+        assert "settings that have no effect here: foo" in process.stderr.read()
+
+
 # Coming back.
 
 

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
 from pathlib import Path
 
 import click
 import pytest
 from click.testing import CliRunner, Result
+from tests.cli.commands import ROOT
 
 from strandline.cli.client_options import ClientCommand, SettingAssignment, was_given
 from strandline.cli.main import cli
 from strandline.client.failures import ClientError
-from strandline.client.settings import ClientSettings
+from strandline.client.settings import LISTED, ClientSettings
+from strandline.cluster.cluster_plan import ClusterPlan
+from strandline.model.settings import property_name
 
 
 @click.command(cls=ClientCommand, client_defaults={"acks": "1", "linger.ms": "9"})
@@ -103,5 +107,31 @@ def test_where_nobody_listens_every_command_says_how_to_start_somebody(arguments
     assert result.stderr.count("\n") == 1
 
 
+def test_a_broker_of_the_cluster_beside_us_that_is_down_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "cluster").mkdir()
+    ClusterPlan({1: 1, 2: 2, 3: 3}).save("cluster")
+    said = CliRunner().invoke(cli, ["topic", "list", "-b", "localhost:1"]).stderr
+    assert "the cluster in ./cluster has broker 1 there: `strandline cluster start 1`" in said
+    assert said.endswith(", or name its others with -b localhost:2,localhost:3\n")
+    assert "./cluster" not in CliRunner().invoke(cli, ["topic", "list", "-b", "localhost:4"]).stderr
+
+
 def test_an_assignment_may_hold_further_signs() -> None:
     assert SettingAssignment().convert("a = b=c", None, None) == ("a", " b=c")
+
+
+def test_every_setting_of_the_client_is_listed_where_a_slip_points_to() -> None:
+    """`-X foo.bar` names docs/commands.md where nothing is alike."""
+    said = CliRunner().invoke(cli, ["topic", "list", "-X", "foo.bar=1"]).stderr
+    assert f"foo.bar is not a setting of the client; {LISTED} lists them" in said
+    text = (ROOT / LISTED).read_text()
+    assert [name for entry in fields(ClientSettings) if f"`{(name := property_name(entry.name))}`" not in text] == []
+
+
+def test_a_command_that_is_mistyped() -> None:
+    assert "there is no command 'topci': did you mean 'topic'?" in CliRunner().invoke(cli, ["topci"]).stderr
+    said = CliRunner().invoke(cli, ["dlq", "xyzzy"]).stderr
+    assert "there is no command 'xyzzy': they are list, show, redrive, purge" in said

@@ -92,7 +92,7 @@ def test_a_group_is_moved(commands: Commands, group: str, arguments: tuple[str, 
 
 def test_a_group_is_moved_to_another_or_by_a_file(commands: Commands, group: str, tmp_path: Path) -> None:
     other = f"{group}-other"
-    assert "nothing to move" in commands.refused("group", "seek", other, "--to-group", group)
+    assert "there is no such group" in commands.refused("group", "seek", other, "--to-group", group)
     commands("group", "seek", other, "--to-group", group, "--allow-new-topics", "--execute")
     assert committed(commands, other) == [4]
     file = tmp_path / "offsets"

@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 from tests.cli.commands import Commands
 
+from strandline.cli.output import iso_time
+
 
 def fill(commands: Commands, topic: str, count: int = 10) -> None:
     lines = b"".join(b"%d v%d\n" % (1000 + number, number) for number in range(count))
@@ -220,3 +222,43 @@ def test_the_cluster_is_shown(commands: Commands, topic: str) -> None:
     assert commands.rows("cluster", "partitions", "--broker", "9") == []
     assert commands.rows("cluster", "partitions", "--problems") == []
     assert "cluster: " in commands("cluster", "info", "--format", "yaml")
+
+
+def test_a_refusal_is_a_sentence_on_stderr_too(commands: Commands, topic: str) -> None:
+    """Whoever throws the rows away hears of it: docs/commands.md."""
+    commands("topic", "create", topic)
+    assert commands.refused("topic", "create", topic).startswith(f"{topic}: Topic '{topic}' already exists (TOPIC_")
+    said = commands.refused("config", "set", topic, "retention.sm=1")
+    assert said.startswith(f"topic {topic}: Topics have no setting 'retention.sm'; did you mean retention.ms?")
+    assert commands.refused("topic", "create", topic, f"{topic}/", "a b").startswith("3 failed, the first being ")
+
+
+def test_a_failure_names_the_next_step(commands: Commands, topic: str) -> None:
+    commands("topic", "create", topic, "-p", "2")
+    said = commands.refused("explain", f"{topic}/5@4")
+    assert said.endswith(f"the topic has 2 partitions, from 0 on; `strandline offsets {topic}` shows what they hold")
+    assert "`strandline transaction list` shows" in commands.refused("transaction", "describe", "nobody")
+    assert "if broker 1 is meant, add --entity broker" in commands.refused(
+        "config", "set", "1", "log.retention.ms=5000"
+    )
+    assert "there is no such group" in commands.refused("group", "seek", "nobody", "--to", "start")
+    said = commands.refused("produce", topic, stdin=b"x" * 2**21)
+    assert said.endswith("raise it with -X max.request.size=N, and max.message.bytes of the topic with it")
+    said = commands.refused("produce", topic, "-X", "max.request.size=4194304", stdin=b"x" * 2**21)
+    assert "max.message.bytes" in said
+
+
+def test_where_there_is_nothing_to_show_it_says_so(commands: Commands, topic: str) -> None:
+    for name in ("a", "b"):
+        commands("topic", "create", f"{topic}-{name}")
+    said = commands.run("config", "diff", f"{topic}-a", f"{topic}-b")
+    assert (said.stdout, said.stderr) == ("", f"topic {topic}-a and topic {topic}-b have the same settings\n")
+    said = commands.run("config", "get", f"{topic}-a")
+    assert said.stdout == ""
+    assert said.stderr.startswith(f"topic {topic}-a has no settings of its own: all ")
+
+
+def test_producers_have_times_for_people_and_milliseconds_for_programs(commands: Commands, topic: str) -> None:
+    commands("produce", topic, stdin=b"x\n")
+    (row,) = commands.rows("transaction", "producers", topic)
+    assert iso_time(row["last_timestamp_ms"]) in commands("transaction", "producers", topic)

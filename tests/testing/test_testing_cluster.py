@@ -166,10 +166,22 @@ def test_what_cannot_be_asked_for() -> None:
     cluster = Cluster(brokers=1)
     with pytest.raises(BrokerFailed, match="has not been started"):
         _ = cluster.bootstrap
+    with pytest.raises(BrokerFailed, match=r"min.insync.replica is no setting of a broker; did you mean min.insync"):
+        Cluster(min_insync_replica=2).start()
     with cluster:
         for question in (lambda: cluster.kill(2), lambda: cluster.address(2), lambda: cluster.leader("nothing")):
             with pytest.raises(BrokerFailed, match="there is no"):
                 question()
+        with pytest.raises(BrokerFailed, match=r"no request 'Fetchh'; did you mean 'Fetch'\?"):
+            cluster.drop("Fetchh", 0.5)
+        with pytest.raises(BrokerFailed, match="a share is between 0"):
+            cluster.drop("Fetch", 30)
+        with pytest.raises(BrokerFailed, match="there is no broker 7: they are 1 to 1"):
+            cluster.partition({1}, {7})
+        with pytest.raises(BrokerFailed, match="there is no broker stor:"):
+            cluster.partition({1}, {"stor"})
+        with pytest.raises(BrokerFailed, match="1 is in two groups"):
+            cluster.partition({1}, {1, "store"})
         cluster.kill(1)
         with pytest.raises(BrokerFailed, match="broker 1 does not run"):
             cluster.pause(1)

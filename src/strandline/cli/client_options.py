@@ -14,7 +14,7 @@ from typing import Any
 import click
 
 from strandline.cli.output import EXIT_FAULT, CannotRead, ToolCommand
-from strandline.client.failures import ClientError
+from strandline.client.failures import ClientError, NoBroker
 from strandline.client.settings import ClientSettings
 from strandline.model.failures import CorruptData
 from strandline.model.settings import BadSetting
@@ -22,6 +22,7 @@ from strandline.model.settings import BadSetting
 BOOTSTRAP_VARIABLE = "STRANDLINE_BOOTSTRAP_SERVERS"
 PROFILE_VARIABLE = "STRANDLINE_PROFILE"
 GIVEN = "strandline.given"
+CLUSTER_DIRECTORY = "cluster"
 OPTIONS_PARAMETERS = ("bootstrap", "assignments", "properties_file", "profile")
 
 
@@ -48,6 +49,8 @@ class ClientCommand(ToolCommand):
             raise click.UsageError(str(error)) from None
         try:
             return super().invoke(ctx)
+        except NoBroker as error:
+            raise Failed(f"{error}{_hint_at_cluster(ctx.params['settings'])}") from None
         except ClientError as error:
             raise Failed(str(error)) from None
 
@@ -88,6 +91,26 @@ def _client_options() -> list[click.Parameter]:
             help=f"Settings from ~/.config/strandline/NAME.properties.  [default: ${PROFILE_VARIABLE}]",
         ),
     ]
+
+
+def _hint_at_cluster(settings: ClientSettings) -> str:
+    """Whose broker it may be that is not there: that of a cluster in the folder where `cluster up` puts it."""
+    from strandline.cluster.cluster_plan import ClusterRefused, load_plan  # only for those who reach nobody
+
+    try:
+        brokers = load_plan(CLUSTER_DIRECTORY).brokers
+    except ClusterRefused:
+        return ""
+    asked = {address.port for address in settings.addresses()}
+    down = [broker_id for broker_id, port in brokers.items() if port in asked]
+    others = ",".join(f"localhost:{port}" for port in brokers.values() if port not in asked)
+    if not down:
+        return ""
+    elsewhere = f", or name its others with -b {others}" if others else ""
+    return (
+        f"; the cluster in ./{CLUSTER_DIRECTORY} has broker {down[0]} there:"
+        f" `strandline cluster start {down[0]}`{elsewhere}"
+    )
 
 
 def was_given(name: str) -> bool:

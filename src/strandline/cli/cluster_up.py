@@ -113,14 +113,13 @@ def _start(cluster: ProcessCluster) -> None:
 
 
 def _tell_ready(cluster: ProcessCluster, ending: str) -> None:
-    broker = next(iter(cluster.brokers.values())).address
     last = max(cluster.brokers)
     size = counted(len(cluster.brokers), "broker")
     click.echo(f"\nThe cluster is up: {size} at {cluster.bootstrap}, ZooKeeper at {cluster.connect}.")
     click.echo(f"All of it lies in {cluster.directory}. Try:\n")
     for example in (
-        f"echo hello | strandline produce greetings -b {broker}",
-        f"strandline consume greetings -o start -e -b {broker}",
+        f"echo hello | strandline produce greetings -b {cluster.bootstrap}",
+        f"strandline consume greetings -o start -e -b {cluster.bootstrap}",
         f"strandline cluster kill {last} --dir {cluster.directory}",
         f"strandline cluster status --dir {cluster.directory}",
     ):

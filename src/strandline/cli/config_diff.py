@@ -24,7 +24,7 @@ from strandline.client.settings import ClientSettings
 def diff(first: str, second: str, entity: str, output_format: str, settings: ClientSettings) -> None:
     """Show in which settings two topics or brokers differ.
 
-    Nothing is printed, except the headings, where they agree.
+    Where they agree it says so, on standard error.
     """
     resources = [resource_of(entity, name) for name in (first, second)]
 
@@ -50,7 +50,11 @@ def diff(first: str, second: str, entity: str, output_format: str, settings: Cli
         }
         for name in names
     ]
-    Report(output_format).rows(columns, rows)
+    report = Report(output_format)
+    if report.is_text and not rows:
+        report.note(f"{resources[0]} and {resources[1]} have the same settings")
+        return
+    report.rows(columns, rows)
 
 
 async def _configs(cluster: Cluster, resource: Resource) -> dict[str, dict[str, Any]]:

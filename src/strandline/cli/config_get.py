@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from strandline.cli.client_options import ClientCommand, Failed
-from strandline.cli.config_entity import entity_option, resource_of
+from strandline.cli.config_entity import entity_option, hint_at_brokers, resource_of
 from strandline.cli.config_rows import CONFIG_COLUMNS, config_row
 from strandline.cli.output import counted
 from strandline.cli.reports import Report, report_format_option
@@ -37,12 +37,16 @@ def get(
     async def work(cluster: Cluster) -> list[Config]:
         return await describe_configs(cluster, resource, keys or None)
 
-    configs = run(settings, work)
+    with hint_at_brokers(resource):
+        configs = run(settings, work)
     missing = set(keys) - {config.name for config in configs}
     if missing:
         raise Failed(f"{resource} has no setting {', '.join(sorted(missing))}")
     shown = [config for config in configs if everything or keys or not config.is_default]
     report = Report(output_format)
+    if report.is_text and not shown:
+        report.note(f"{resource} has no settings of its own: all {len(configs)} are at the default, -a shows them")
+        return
     report.rows(CONFIG_COLUMNS, [config_row(config) for config in shown])
     if report.is_text and len(shown) < len(configs):
         report.note(f"{counted(len(configs) - len(shown), 'more setting')} at the default: -a shows all")

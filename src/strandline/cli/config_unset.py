@@ -6,7 +6,7 @@ import click
 
 from strandline.cli.client_options import ClientCommand
 from strandline.cli.config_changes import CHANGE_COLUMNS, change_configs, changes_of, dry_run_option
-from strandline.cli.config_entity import entity_option, resource_of
+from strandline.cli.config_entity import entity_option, hint_at_brokers, resource_of
 from strandline.cli.outcomes import exit_if_refused
 from strandline.cli.reports import Report, report_format_option
 from strandline.cli.running import run
@@ -33,6 +33,7 @@ def unset(
     async def work(cluster: Cluster) -> list[dict[str, object]]:
         return await change_configs(cluster, resource, changes, dry_run=dry_run)
 
-    rows = run(settings, work)
+    with hint_at_brokers(resource):
+        rows = run(settings, work)
     Report(output_format).rows(CHANGE_COLUMNS, rows)
     exit_if_refused(rows)

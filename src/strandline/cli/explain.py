@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import click
 
 from strandline.cli.client_options import ClientCommand
+from strandline.cli.output import counted
 from strandline.cli.reports import Report, report_format_option
 from strandline.cli.running import run
 from strandline.client.cluster import Cluster
@@ -57,7 +58,11 @@ def explain(record: Wanted, output_format: str, settings: ClientSettings) -> Non
         topics = await cluster.topics([record.partition.topic])
         view = topics[record.partition.topic].partitions.get(record.partition.partition)
         if view is None:
-            raise ClientError(f"there is no partition {record.partition}")
+            count = len(topics[record.partition.topic].partitions)
+            raise ClientError(
+                f"there is no partition {record.partition}: the topic has {counted(count, 'partition')}, from 0 on;"
+                f" `strandline offsets {record.partition.topic}` shows what they hold"
+            )
         replicas = await describe_replicas(cluster, {record.partition: view}, record.offset)
         return explanation(record, view, replicas)
 

@@ -33,6 +33,9 @@ COLUMNS = (
     Column("after", is_number=True),
     Column("lag", "lag after", is_number=True),
 )
+NO_GROUP = (
+    "there is no such group, `strandline group list` shows them; -t TOPIC --allow-new-topics begins one with offsets"
+)
 FILE_LINE = re.compile(r"(?P<topic>[a-zA-Z0-9._-]+)[\s,]+(?P<partition>[0-9]{1,9})[\s,]+(?P<offset>[0-9]{1,18})")
 
 
@@ -80,9 +83,11 @@ def seek(
     target = Target(to, shift_by, to_group, None if to_file is None else _read_offsets(to_file))
 
     async def work(cluster: Cluster) -> list[dict[str, Any]]:
-        await _check_empty(cluster, group)
+        exists = await _check_empty(cluster, group)
         before = {partition: at.offset for partition, at in (await committed_offsets(cluster, group)).items()}
         after = await _find(cluster, target, before, topics, allow_new_topics)
+        if not after and not exists and not before:
+            raise BrokerRefused(ErrorCode.GROUP_ID_NOT_FOUND, f"group {group}", NO_GROUP)
         if not after:
             raise ClientError(f"nothing to move: name topics with -t, and --allow-new-topics if {group} is new to them")
         if execute:
@@ -104,16 +109,21 @@ def seek(
         say_dry_run("moved")
 
 
-async def _check_empty(cluster: Cluster, group: str) -> None:
-    """A commit from outside would be refused, with words that only those understand who know the protocol."""
+async def _check_empty(cluster: Cluster, group: str) -> bool:
+    """Whether there is such a group.
+
+    A commit from outside to one with members would be refused, with words that only those understand who know the
+    protocol.
+    """
     try:
         view = await describe_group(cluster, group)
     except BrokerRefused as error:
         if error.error_code == ErrorCode.GROUP_ID_NOT_FOUND:
-            return
+            return False
         raise
     if view.members:
         raise BrokerRefused(ErrorCode.NON_EMPTY_GROUP, f"group {group}")
+    return True
 
 
 async def _find(

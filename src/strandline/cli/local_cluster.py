@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from strandline.cli.client_options import Failed
+from strandline.cli.client_options import CLUSTER_DIRECTORY, Failed
 from strandline.cli.output import ToolCommand
 from strandline.cluster.cluster_plan import ClusterRefused
 from strandline.cluster.ports import PortInUse
@@ -15,13 +15,11 @@ from strandline.cluster.process import ProcessFailed
 from strandline.cluster.process_cluster import ProcessCluster
 from strandline.cluster.zookeeper_installation import NotInstalled
 
-DEFAULT_DIRECTORY = "cluster"
-
 directory_option = click.option(
     "--dir",
     "directory",
     metavar="DIR",
-    default=DEFAULT_DIRECTORY,
+    default=CLUSTER_DIRECTORY,
     show_default=True,
     help="Where all of it lies: data, logs, pids.",
 )

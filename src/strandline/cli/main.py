@@ -35,6 +35,17 @@ class LazyGroup(click.Group):
         assert isinstance(command, click.Command)
         return command
 
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        if args[0] not in self.lazy and not args[0].startswith("-"):
+            from difflib import get_close_matches  # only for those who mistype
+
+            close = get_close_matches(args[0], self.lazy, n=1)
+            meant = f"did you mean {close[0]!r}?" if close else f"they are {', '.join(self.lazy)}"
+            ctx.fail(f"there is no command {args[0]!r}: {meant}")
+        return super().resolve_command(ctx, args)
+
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
         with formatter.section("Commands"):
             formatter.write_dl([(name, lazy.summary) for name, lazy in self.lazy.items()])

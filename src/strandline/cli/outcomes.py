@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from strandline.cli.output import EXIT_FAULT
+from strandline.cli.client_options import Failed
 from strandline.client.failures import BrokerRefused
 
 execute_option = click.option("--execute", is_flag=True, help="Do it. Without this, only show what would be done.")
@@ -21,8 +21,10 @@ def outcome(refusal: BrokerRefused | None, done: str) -> dict[str, Any]:
 
 
 def exit_if_refused(rows: Iterable[Mapping[str, Any]]) -> None:
-    if any(row["error"] for row in rows):
-        click.get_current_context().exit(EXIT_FAULT)
+    """With a sentence on stderr: a script may have thrown the rows away."""
+    refused = list(dict.fromkeys(f"{next(iter(row.values()))}: {row['status']}" for row in rows if row["error"]))
+    if refused:
+        raise Failed(refused[0] if len(refused) == 1 else f"{len(refused)} failed, the first being {refused[0]}")
 
 
 def say_dry_run(what: str) -> None:

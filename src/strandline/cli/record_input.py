@@ -105,7 +105,10 @@ class RecordInput:
             yield self._parse(line)
         if len(self._rest) > self.record_bytes_max:
             self.number += 1
-            raise BadRecordLine(f"record {self.number} is longer than max.request.size={self.record_bytes_max}")
+            raise BadRecordLine(
+                f"record {self.number} is longer than max.request.size={self.record_bytes_max}:"
+                " raise it with -X max.request.size=N, and max.message.bytes of the topic with it"
+            )
 
     def last(self) -> Iterator[RecordLine]:
         """What the stream ended with, if that was not a delimiter."""

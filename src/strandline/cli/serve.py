@@ -10,11 +10,13 @@ import resource
 import signal
 import sys
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import NoReturn
 
 import click
 
 from strandline.broker.broker import Broker
+from strandline.broker.configs.unknown_names import refuse_unknown
 from strandline.broker.identity import ForeignDirectory
 from strandline.broker.registration import IdInUse
 from strandline.log.java_properties import parse_properties
@@ -96,6 +98,7 @@ def gather_properties(
         name, equals, value = assignment.partition("=")
         if not equals or not name.strip():
             raise BadSetting(f"--set {assignment!r}: expected KEY=VALUE")
+        refuse_unknown([name.strip()])
         properties[name.strip()] = value
     return properties
 
@@ -118,6 +121,8 @@ async def _serve(properties: dict[str, str], *, until_stdin_closes: bool) -> Non
     await broker.stop()
     if broker.failure is not None:
         raise StorageFailed(broker.failure)
+    with suppress(OSError):  # whoever was told that we are ready may have gone
+        click.echo("strandline has stopped; the data is on the disk.")
 
 
 def _stop_at_end_of_input(stopping: asyncio.Event) -> None:

@@ -9,7 +9,7 @@ from strandline.cli.partition_list import PartitionList
 from strandline.cli.reports import Report, report_format_option
 from strandline.cli.running import run
 from strandline.cli.times import now_ms
-from strandline.cli.transaction_rows import COLUMNS, partitions_of, producer_row
+from strandline.cli.transaction_rows import partitions_of, show_producers
 from strandline.client.cluster import Cluster
 from strandline.client.settings import ClientSettings
 from strandline.client.transaction_administration import ProducerView
@@ -46,4 +46,4 @@ def find_hanging(
     async def work(cluster: Cluster) -> list[ProducerView]:
         return await find(cluster, await partitions_of(cluster, topics, partitions), now_ms() - minutes * MINUTE_MS)
 
-    Report(output_format).rows(COLUMNS, [producer_row(producer) for producer in run(settings, work)])
+    show_producers(Report(output_format), run(settings, work))

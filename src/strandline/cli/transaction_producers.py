@@ -8,7 +8,7 @@ from strandline.cli.client_options import ClientCommand
 from strandline.cli.partition_list import PartitionList
 from strandline.cli.reports import Report, report_format_option
 from strandline.cli.running import run
-from strandline.cli.transaction_rows import COLUMNS, partitions_of, producer_row
+from strandline.cli.transaction_rows import partitions_of, show_producers
 from strandline.client.cluster import Cluster
 from strandline.client.settings import ClientSettings
 from strandline.client.transaction_administration import ProducerView, producers_of
@@ -29,4 +29,4 @@ def producers(
     async def work(cluster: Cluster) -> list[ProducerView]:
         return await producers_of(cluster, await partitions_of(cluster, topics, partitions))
 
-    Report(output_format).rows(COLUMNS, [producer_row(producer) for producer in run(settings, work)])
+    show_producers(Report(output_format), run(settings, work))

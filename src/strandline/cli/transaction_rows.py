@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
-from strandline.cli.reports import Column
+from strandline.cli.output import iso_time
+from strandline.cli.reports import Column, Report
 from strandline.cli.topic_choice import choose_topics
 from strandline.client.cluster import Cluster
 from strandline.client.transaction_administration import ProducerView
@@ -17,7 +18,7 @@ COLUMNS = (
     Column("producer_id", "producer id", is_number=True),
     Column("producer_epoch", "epoch", is_number=True),
     Column("start_offset", "open since offset", is_number=True),
-    Column("last_timestamp_ms", "last written ms", is_number=True),
+    Column("last_timestamp_ms", "last written"),
     Column("last_sequence", "last sequence", is_number=True, is_wide=True),
     Column("coordinator_epoch", "coordinator epoch", is_number=True, is_wide=True),
 )
@@ -34,6 +35,18 @@ def producer_row(producer: ProducerView) -> dict[str, Any]:
         "last_sequence": producer.last_sequence,
         "coordinator_epoch": producer.coordinator_epoch,
     }
+
+
+def show_producers(report: Report, producers: Iterable[ProducerView]) -> None:
+    """Times as times for people, in milliseconds for programs."""
+    rows = [producer_row(producer) for producer in producers]
+    if report.is_text:
+        rows = [row | {"last_timestamp_ms": _moment(row["last_timestamp_ms"])} for row in rows]
+    report.rows(COLUMNS, rows)
+
+
+def _moment(timestamp_ms: int) -> str | None:
+    return None if timestamp_ms < 0 else iso_time(timestamp_ms)
 
 
 async def partitions_of(cluster: Cluster, topics: Sequence[str], only: Sequence[int] | None) -> list[TopicPartition]:

@@ -52,7 +52,10 @@ ADVICE = {
     ErrorCode.LEADER_NOT_AVAILABLE: "the partition has no leader; `strandline cluster health` says more",
     ErrorCode.NOT_ENOUGH_REPLICAS: "fewer replicas are in sync than min.insync.replicas asks for",
     ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND: "written, but to fewer replicas than min.insync.replicas asks for",
-    ErrorCode.MESSAGE_TOO_LARGE: "the batch is larger than max.message.bytes of the topic allows",
+    ErrorCode.MESSAGE_TOO_LARGE: (
+        "the batch is larger than max.message.bytes of the topic allows;"
+        " `strandline config set TOPIC max.message.bytes=N` raises it"
+    ),
     ErrorCode.RECORD_LIST_TOO_LARGE: "the batch is larger than segment.bytes of the topic allows",
     ErrorCode.OFFSET_OUT_OF_RANGE: "no such offset; `strandline offsets TOPIC` shows what the partitions hold",
     ErrorCode.INVALID_REPLICATION_FACTOR: "there are fewer brokers than replicas asked for",

@@ -78,7 +78,8 @@ class Producer:
         size_bytes = record_bytes_max(key, value, headers)
         if size_bytes > self.settings.max_request_size:
             raise ClientError(
-                f"a record of {size_bytes} bytes is larger than max.request.size={self.settings.max_request_size}"
+                f"a record of {size_bytes} bytes is larger than max.request.size={self.settings.max_request_size}:"
+                " raise it with -X max.request.size=N, and max.message.bytes of the topic with it"
             )
         view = self.cluster.known_topic(topic) or await self._topic(topic)
         queue = self._queue(TopicPartition(topic, self._choose(view, key, partition, size_bytes)))

@@ -16,6 +16,7 @@ ADDRESS = re.compile(
 DEFAULT_PORT = 9092
 
 # Known to other clients, and without meaning here: the sentence says why.
+LISTED = "docs/commands.md"
 ELSEWHERE = {
     "ssl.truststore.password": "key stores of Java are not read here: set ssl.truststore.type to PEM",
     "ssl.keystore.password": "key stores of Java are not read here: set ssl.keystore.type to PEM",
@@ -143,4 +144,5 @@ def _describe_unknown(name: str, known: set[str]) -> str:
     from difflib import get_close_matches  # only for those who mistype
 
     close = get_close_matches(name, known, n=1)
-    return f"{name} is not a setting of the client" + (f"; did you mean {close[0]}?" if close else "")
+    meant = f"did you mean {close[0]}?" if close else f"{LISTED} lists them"
+    return f"{name} is not a setting of the client; {meant}"

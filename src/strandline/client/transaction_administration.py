@@ -121,7 +121,9 @@ async def describe_transaction(cluster: Cluster, transactional_id: str) -> Trans
     )
     (found,) = response.transaction_states
     if found.error_code:
-        raise BrokerRefused(found.error_code, f"transactional id {transactional_id}")
+        unknown = found.error_code == ErrorCode.TRANSACTIONAL_ID_NOT_FOUND
+        said = "no coordinator knows it; `strandline transaction list` shows those that there are" if unknown else None
+        raise BrokerRefused(found.error_code, f"transactional id {transactional_id}", said)
     return TransactionView(
         transactional_id,
         found.transaction_state,

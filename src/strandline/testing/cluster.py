@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from strandline.testing.member import MemberThread
 
 Answer = TypeVar("Answer")
+STORE = "store"
 POLL_S = 0.01
 WAIT_S = 30.0
 
@@ -183,10 +184,16 @@ class Cluster:
 
         So does the metadata store unless it is named: `partition({1}, {2, 3, "store"})` takes it from broker 1.
         """
+        named = [each for group in groups for each in group]
+        for each in named:
+            if each != STORE:
+                self._port(each)
+            if named.count(each) > 1:
+                raise BrokerFailed(f"partition: {each!r} is in two groups, which do not reach each other")
         self._wait_until_formed()
         self._network.partition(groups)
         for broker_id, member in self._members.items():
-            if self._network.passes(broker_id, "store"):
+            if self._network.passes(broker_id, STORE):
                 member.reach_store()
             else:
                 member.lose_store()
@@ -293,8 +300,8 @@ class Cluster:
             expected = internal_topics(self._properties, len(self._ports))
             self.wait_for(lambda: all(map(self._is_in_sync, expected)), "the internal topics")
 
-    def _port(self, broker_id: int) -> int:
-        if broker_id not in self._ports:
+    def _port(self, broker_id: Member) -> int:
+        if not isinstance(broker_id, int) or broker_id not in self._ports:
             raise BrokerFailed(f"there is no broker {broker_id}: they are 1 to {len(self._ports)}")
         return self._ports[broker_id]
 

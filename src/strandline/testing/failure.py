@@ -9,3 +9,10 @@ class BrokerFailed(Exception):
 
 class PortTaken(BrokerFailed):
     """Somebody else listens where the broker wants to, or calls from there."""
+
+
+def port_taken(port: int) -> PortTaken:
+    return PortTaken(
+        f"the broker did not start: port {port} is in use; end whoever listens there, choose another port,"
+        " or leave it out, and the broker takes one that is free"
+    )

@@ -11,6 +11,7 @@ import random
 import threading
 import time
 from collections.abc import Callable, Collection
+from difflib import get_close_matches
 from typing import TypeVar
 from weakref import WeakSet
 
@@ -22,6 +23,7 @@ from strandline.broker.server import Server
 from strandline.client.settings import Address, ClientSettings
 from strandline.log.filesystem import RealFile, RealFileSystem
 from strandline.metadata.answer import Answer
+from strandline.testing.failure import BrokerFailed
 from strandline.wire.layout import Message
 from strandline.wire.versions import SPOKEN
 
@@ -46,6 +48,13 @@ class Network:
 
     def drop(self, api: str, share: float) -> None:
         """Of the requests of this name between brokers; 0 is none."""
+        known = sorted({each.name for each in SPOKEN.values()})
+        if api not in known:
+            close = get_close_matches(api, known, n=1)
+            asked = f"; did you mean {close[0]!r}?" if close else f": they are {', '.join(known)}"
+            raise BrokerFailed(f"brokers send each other no request {api!r}{asked}")
+        if not 0 <= share <= 1:
+            raise BrokerFailed(f"drop({api!r}, {share!r}): a share is between 0, for none, and 1, for all")
         with self._lock:
             self._loss[api] = share
 

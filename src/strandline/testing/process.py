@@ -15,7 +15,7 @@ import time
 from collections.abc import Mapping
 
 from strandline.program import serve_command
-from strandline.testing.failure import BrokerFailed, PortTaken
+from strandline.testing.failure import BrokerFailed, port_taken
 from strandline.testing.life import START_TIMEOUT_S, STOP_TIMEOUT_S
 
 READY = re.compile(rb"strandline is ready at \S+:(\d+) ")
@@ -25,6 +25,7 @@ SAID_CHARACTERS_MAX = 4000  # of what the broker said, in a message
 class BrokerProcess:
     def __init__(self, properties: Mapping[str, str], log_path: str) -> None:
         """What it says goes to a file: a pipe that nobody reads would stop it."""
+        self._listener = properties["listeners"]
         self._log_path = log_path
         self._log_position = _size(log_path)
         with open(log_path, "ab") as log:
@@ -77,8 +78,9 @@ class BrokerProcess:
                 piece = self.process.stdout.read1(65536)  # type: ignore[attr-defined]
                 if not piece:
                     self.process.wait()
-                    kind = PortTaken if os.strerror(errno.EADDRINUSE) in self.said() else BrokerFailed
-                    raise kind(f"the broker did not start{self._words()}")
+                    if os.strerror(errno.EADDRINUSE) in self.said():
+                        raise port_taken(int(self._listener.rpartition(":")[2]))
+                    raise BrokerFailed(f"the broker did not start{self._words()}")
                 printed += piece
         return int(match[1])
 

@@ -9,15 +9,17 @@ from collections.abc import Mapping
 from concurrent.futures import Future
 
 from strandline.broker.broker import Broker
+from strandline.broker.configs.unknown_names import refuse_unknown
 from strandline.metadata.store import MetadataStore
 from strandline.model.settings import BadSetting
-from strandline.testing.failure import BrokerFailed, PortTaken
+from strandline.testing.failure import BrokerFailed, port_taken
 from strandline.testing.life import START_TIMEOUT_S, STOP_TIMEOUT_S
 
 
 class BrokerThread:
     def __init__(self, properties: Mapping[str, str], store: MetadataStore | None = None) -> None:
         try:
+            refuse_unknown(properties)
             self.broker = Broker(properties, store)
         except BadSetting as bad:
             raise BrokerFailed(f"the broker did not start: {bad}") from bad
@@ -34,8 +36,9 @@ class BrokerThread:
         try:
             return self._started.result(START_TIMEOUT_S)
         except OSError as failure:
-            kind = PortTaken if failure.errno == errno.EADDRINUSE else BrokerFailed
-            raise kind(f"the broker did not start: {failure}") from failure
+            if failure.errno == errno.EADDRINUSE:
+                raise port_taken(self.broker.settings.listener().port) from failure
+            raise BrokerFailed(f"the broker did not start: {failure}") from failure
         except Exception as failure:
             raise BrokerFailed(f"the broker did not start: {failure}") from failure
 

@@ -15,6 +15,7 @@ from strandline.broker.configs.definitions import (
     TOPIC_CONFIGS,
     TOPIC_SETTINGS,
 )
+from strandline.broker.configs.unknown_names import did_you_mean
 from strandline.model.failures import ErrorCode, Refused
 from strandline.model.settings import BadSetting
 
@@ -27,7 +28,8 @@ def check_topic(properties: Properties, broker: Properties, *, changed: Iterable
     """Refuses, with a sentence. `changed` are the names that the request brings."""
     for name in changed:
         if name not in TOPIC_CONFIGS:
-            raise Refused(ErrorCode.INVALID_CONFIG, f"Topics have no setting {name!r}.")
+            end = did_you_mean(name, TOPIC_CONFIGS) or "."
+            raise Refused(ErrorCode.INVALID_CONFIG, f"Topics have no setting {name!r}{end}")
     try:
         parse_topic(properties, broker)
     except BadSetting as bad:
@@ -37,7 +39,8 @@ def check_topic(properties: Properties, broker: Properties, *, changed: Iterable
 def check_dynamic(changed: Iterable[str]) -> None:
     for name in changed:
         if name not in BROKER_CONFIGS:
-            raise Refused(ErrorCode.INVALID_CONFIG, f"Brokers have no setting {name!r}.")
+            end = did_you_mean(name, BROKER_CONFIGS) or "."
+            raise Refused(ErrorCode.INVALID_CONFIG, f"Brokers have no setting {name!r}{end}")
         if not BROKER_CONFIGS[name].is_dynamic:
             raise Refused(
                 ErrorCode.INVALID_CONFIG,
