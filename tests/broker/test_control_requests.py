@@ -11,10 +11,12 @@ import pytest
 from tests.broker.running_cluster import RunningCluster
 
 from strandline.broker import replicas
+from strandline.broker.partition import Partition
 from strandline.broker.procedures import begin
 from strandline.log.log_directory import LogDirectory
-from strandline.model.failures import ErrorCode
+from strandline.model.failures import CorruptData, ErrorCode
 from strandline.model.partitions import TopicPartition
+from strandline.replication.events import LeaderAndIsr
 from strandline.wire.messages.leader_and_isr import (
     LeaderAndIsrPartitionState,
     LeaderAndIsrRequest,
@@ -125,6 +127,24 @@ def test_many_replicas_are_deleted_in_turns(cluster: RunningCluster, monkeypatch
     assert deleted == [3, 3, 1]
     assert "orders" not in {partition.name.topic for partition in broker.partitions}
     assert not any(broker.directories.log_of(TopicPartition("orders", index)) for index in range(7))
+
+
+def test_rot_that_a_decision_meets_is_answered_for_its_partition(
+    cluster: RunningCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    decide = Partition.decide
+
+    def meets_rot(self: Partition, decision: LeaderAndIsr, now_ms: int) -> None:
+        if self.name == NAME:
+            raise CorruptData("no batch at position 7")
+        decide(self, decision, now_ms)
+
+    monkeypatch.setattr(Partition, "decide", meets_rot)
+    (answer,) = carry_out(cluster, lead(cluster, 0, partitions=2))
+    assert isinstance(answer, LeaderAndIsrResponse)
+    (topic,) = answer.topics
+    outcomes = {each.partition_index: each.error_code for each in topic.partition_errors}
+    assert outcomes == {0: ErrorCode.KAFKA_STORAGE_ERROR, 1: ErrorCode.NONE}
 
 
 def test_a_stray_that_cannot_be_set_aside_is_no_reason_to_say_nothing(

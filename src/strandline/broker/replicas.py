@@ -29,7 +29,7 @@ from strandline.broker.turn import Turn
 from strandline.log.creation import LogCreation, NewPartition
 from strandline.log.log_directories import LogDirectories
 from strandline.log.log_directory import LogDirectory
-from strandline.model.failures import ErrorCode, StorageFailed
+from strandline.model.failures import CorruptData, ErrorCode, StorageFailed
 from strandline.model.partitions import TopicPartition
 from strandline.replication.effects import (
     AlterIsr,
@@ -137,6 +137,9 @@ class Replicas:
             partition.log.check_usable()
             partition.decide(decision, self._host.now_ms())
         except StorageFailed:
+            return ErrorCode.KAFKA_STORAGE_ERROR
+        except CorruptData as damage:  # met by a truncation: one replica less, and no word against the others
+            logger.error("%s cannot be a replica: %s", partition.name, damage)
             return ErrorCode.KAFKA_STORAGE_ERROR
         if self._is_leaving and self._broker_id not in decision.isr:
             self._fetchers.unfollow(partition)
