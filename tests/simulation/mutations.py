@@ -323,7 +323,7 @@ MUTATIONS = (
     Mutation(
         "an unknown outcome is a refusal", unknown_is_refused, ("lose_answer", "lag_follower", "kill"), "Progress", 12
     ),
-    Mutation("every stop was clean", always_clean, POWER, "Unforeseen", 5),
+    Mutation("every stop was clean", always_clean, POWER, "SameOffsetSameBatch", 5),
     Mutation("a restarted leader leads on", trust_the_restarted, DEATHS, "HighWatermarkBounds", 10),
     Mutation("late answers are taken", take_late_answers, (*ELECTIONS, "slow_sending", "slow_network")),
     Mutation(

@@ -95,7 +95,9 @@ def _client_options() -> list[click.Parameter]:
 
 def _hint_at_cluster(settings: ClientSettings) -> str:
     """Whose broker it may be that is not there: that of a cluster in the folder where `cluster up` puts it."""
-    from strandline.cluster.cluster_plan import ClusterRefused, load_plan  # only for those who reach nobody
+    if not os.path.exists(f"{CLUSTER_DIRECTORY}/cluster.json"):
+        return ""
+    from strandline.cluster.cluster_plan import ClusterRefused, load_plan
 
     try:
         brokers = load_plan(CLUSTER_DIRECTORY).brokers
