@@ -57,7 +57,8 @@ kills: $(CLUSTER_READY)          ## kill -9 of leader, follower and controller i
 	@$(BIN)/python -m tests.chaos --cycles 17 --rate 450 --at-least 200000 $(CHAOS)
 
 proof: $(CLUSTER_READY)          ## all of it, and the scoreboard in docs/proof.md; SEEDS=2000 MINUTES=30 FRAMES=1000000 PARTS="seeds frames"
-	@$(BIN)/python -m tests.proof $(PARTS) --seeds $(or $(SEEDS),200) --minutes $(MINUTES) --frames $(or $(FRAMES),200000) $(PROOF)
+	@$(BIN)/python -m tests.proof $(PARTS) --seeds $(or $(SEEDS),200) --minutes $(MINUTES) --frames $(or $(FRAMES),200000) \
+		--mutation-seeds $(or $(MUTATION_SEEDS),40) $(PROOF)
 
 copy: $(READY)                   ## 100,000 records copied exactly once, while brokers and copiers are killed
 	@STRANDLINE_COPY_RECORDS=100000 $(BIN)/python -m pytest -q tests/cluster/test_transactions_over_kills.py

@@ -10,6 +10,7 @@ from uuid import UUID
 import pytest
 from tests.broker.running_cluster import RunningCluster
 
+from strandline.broker import replicas
 from strandline.broker.procedures import begin
 from strandline.log.log_directory import LogDirectory
 from strandline.model.failures import ErrorCode
@@ -37,12 +38,15 @@ def cluster(tmp_path: Path) -> Iterator[RunningCluster]:
         yield running
 
 
-def lead(cluster: RunningCluster, leader_epoch: int) -> LeaderAndIsrRequest:
+def lead(cluster: RunningCluster, leader_epoch: int, partitions: int = 1) -> LeaderAndIsrRequest:
     membership = cluster.brokers[1].membership
-    state = LeaderAndIsrPartitionState(
-        "", 0, membership.fence.controller_epoch, 1, leader_epoch, [1], leader_epoch, [1], is_new=True
-    )
-    topic = LeaderAndIsrTopicState("orders", UUID(int=7).bytes, [state])
+    states = [
+        LeaderAndIsrPartitionState(
+            "", index, membership.fence.controller_epoch, 1, leader_epoch, [1], leader_epoch, [1], is_new=True
+        )
+        for index in range(partitions)
+    ]
+    topic = LeaderAndIsrTopicState("orders", UUID(int=7).bytes, states)
     return LeaderAndIsrRequest(
         membership.fence.controller_id,
         False,
@@ -53,28 +57,28 @@ def lead(cluster: RunningCluster, leader_epoch: int) -> LeaderAndIsrRequest:
     )
 
 
-def stop(cluster: RunningCluster, leader_epoch: int) -> StopReplicaRequest:
+def stop(cluster: RunningCluster, leader_epoch: int, partitions: int = 1) -> StopReplicaRequest:
     membership = cluster.brokers[1].membership
-    state = StopReplicaPartitionState(0, leader_epoch, True)
+    states = [StopReplicaPartitionState(index, leader_epoch, True) for index in range(partitions)]
     return StopReplicaRequest(
         membership.fence.controller_id,
         False,
         membership.fence.controller_epoch,
         membership.registration.broker_epoch,
-        topic_states=[StopReplicaTopicState("orders", [state])],
+        topic_states=[StopReplicaTopicState("orders", states)],
     )
 
 
 def carry_out(cluster: RunningCluster, *requests: LeaderAndIsrRequest | StopReplicaRequest) -> list[object]:
     """As over several connections: none waits for the one before."""
-    replicas = cluster.brokers[1].membership.replicas
+    own = cluster.brokers[1].membership.replicas
     done: list[object] = []
 
     async def one(request: LeaderAndIsrRequest | StopReplicaRequest) -> None:
         if isinstance(request, LeaderAndIsrRequest):
-            done.append(await replicas.apply_leader_and_isr(request))
+            done.append(await own.apply_leader_and_isr(request))
         else:
-            done.append(await replicas.stop_replicas(request))
+            done.append(await own.stop_replicas(request))
 
     def begin_all() -> None:
         for request in requests:
@@ -101,6 +105,26 @@ def test_a_replica_that_is_stopped_while_its_log_is_made_is_gone(cluster: Runnin
     broker = cluster.brokers[1]
     assert broker.partitions.find(NAME) is None
     assert broker.directories.log_of(NAME) is None
+
+
+def test_many_replicas_are_deleted_in_turns(cluster: RunningCluster, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Or everybody would wait for a topic of very many partitions: each is a folder to rename."""
+    monkeypatch.setattr(replicas, "LOGS_PER_TURN", 3)
+    deleted: list[int] = []
+    remove_many = LogDirectory.remove_many
+
+    def counted(self: LogDirectory, tokens: dict[TopicPartition, str], *, now_ms: int) -> None:
+        deleted.append(len(tokens))
+        remove_many(self, tokens, now_ms=now_ms)
+
+    monkeypatch.setattr(LogDirectory, "remove_many", counted)
+    carry_out(cluster, lead(cluster, 0, partitions=7))
+    broker = cluster.brokers[1]
+    assert len(broker.partitions.by_name["orders"]) == 7
+    carry_out(cluster, stop(cluster, 1, partitions=7))
+    assert deleted == [3, 3, 1]
+    assert "orders" not in {partition.name.topic for partition in broker.partitions}
+    assert not any(broker.directories.log_of(TopicPartition("orders", index)) for index in range(7))
 
 
 def test_a_stray_that_cannot_be_set_aside_is_no_reason_to_say_nothing(

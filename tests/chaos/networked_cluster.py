@@ -18,7 +18,7 @@ from strandline.cluster.zookeeper_server import Member, ZooKeeperServer, write_c
 
 SIZE = 3
 BROKER_PORT, CLIENT_PORT, QUORUM_PORT, ELECTION_PORT = 9092, 2181, 2888, 3888
-SMALL_DISK_MB = 64
+SMALL_DISK_MB = 512  # in memory; half an hour of the clients fits
 
 
 def broker_name(broker_id: int) -> str:

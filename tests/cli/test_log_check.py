@@ -135,6 +135,12 @@ DAMAGE: dict[str, tuple[Callable[[Path], None], str, str]] = {
     ),
     "no abort marker": (lambda folder: edit(folder, ".txnindex", add(9, 1)), ".txnindex: ", "no abort marker"),
     "aborted version": (lambda folder: edit(folder, ".txnindex", add(1, 1)), ".txnindex: ", "unknown version 1"),
+    "aborted gone": (lambda folder: min(folder.glob("*.txnindex")).unlink(), ".txnindex: ", "is not in the index"),
+    "aborted cut": (
+        lambda folder: edit(folder, ".txnindex", lambda d: d.__delitem__(slice(-34, None))),
+        ".txnindex: ",
+        "is not in the index",
+    ),
     "snapshot": (lambda folder: edit(folder, ".snapshot", add(8, 1)), ".snapshot: ", "CRC of a producer snapshot"),
     "epochs unordered": (
         rewrite("leader-epoch-checkpoint", "0\n2\n1 10\n0 20\n"), "leader-epoch-checkpoint: ", "follows epoch 1",

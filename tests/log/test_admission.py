@@ -237,6 +237,15 @@ class TestCompactedTopics:
     def test_an_empty_key_is_a_key_and_a_null_value_is_a_tombstone(self) -> None:
         assert admitted(build_batch([Record(0, NOW, b"", None)]), cleanup_policy=("compact",))
 
+    def test_what_grows_beyond_reason(self) -> None:
+        """Kilobytes that hold many times `max.message.bytes` keep everybody waiting. Some growth is no wonder."""
+        batch = build_batch([Record(0, NOW, b"k", bytes(17 * 2**20))], codec=Codec.ZSTD)
+        compacted: dict[str, Any] = {"cleanup_policy": ("compact",)}
+        assert refused(batch, max_message_bytes=200_000, **compacted) == ErrorCode.INVALID_RECORD
+        assert refused(batch, max_message_bytes=200_000, compression_type="gzip") == ErrorCode.INVALID_RECORD
+        assert admitted(batch, max_message_bytes=300_000, **compacted)
+        assert admitted(batch, max_message_bytes=200_000), "nobody looks inside"
+
     def test_records_that_cannot_be_walked(self) -> None:
         """The CRC holds, yet the head counts two records where there is one."""
         one = batch_of("a")

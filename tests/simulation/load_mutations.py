@@ -21,6 +21,7 @@ from tests.simulation.mutations import (
 
 from strandline.broker import led_groups, led_transactions
 from strandline.broker.commit_queue import CommitQueue
+from strandline.broker.controller_office import Office
 from strandline.broker.housekeeping import retention_rounds
 from strandline.broker.housekeeping.log_cleaner import LogCleaner
 from strandline.broker.led_transactions import Written
@@ -170,43 +171,125 @@ def all_at_once(patch: Patch) -> None:
     patch.setattr(Turn, "take", take)
 
 
+def insist_at_once(patch: Patch) -> None:
+    """A write of unknown outcome is tried again without a pause."""
+
+    async def no_pause(_: Office) -> None:
+        pass
+
+    patch.setattr(Office, "_pause", no_pause)
+
+
 LOAD_MUTATIONS = (
     Mutation(
         "the last batch of a producer alone is remembered", replaced(producer_entry, "BATCHES_REMEMBERED", 1), ELECTIONS
     ),
     Mutation(
-        "a transaction's end is told before it is committed", answer_transactions_early, ELECTIONS, load=TRANSACTIONS
+        "a transaction's end is told before it is committed",
+        answer_transactions_early,
+        ELECTIONS,
+        invariant="ZombiesAreFenced",
+        seed=5,
+        load=TRANSACTIONS,
     ),
-    Mutation("markers are sent before the end is committed", send_markers_early, ELECTIONS, load=TRANSACTIONS),
     Mutation(
-        "markers are not sent again after a fail-over", replaced(shard, "resume", nothing), DEATHS, load=TRANSACTIONS
+        "markers are sent before the end is committed",
+        send_markers_early,
+        ELECTIONS,
+        invariant="WholeTransactions",
+        seed=13,
+        load=TRANSACTIONS,
     ),
-    Mutation("every marker counts as written", send_markers_once, (*DEATHS, *ZOMBIES), load=TRANSACTIONS),
-    Mutation("old producer epochs may write", accept_old_producer_epochs, ZOMBIES, load=TRANSACTIONS),
-    Mutation("the coordinator asks for no epoch", coordinate_for_anybody, ZOMBIES, load=TRANSACTIONS),
-    Mutation("read_committed reads up to the high watermark", read_everything, ELECTIONS, load=TRANSACTIONS),
+    Mutation(
+        "markers are not sent again after a fail-over",
+        replaced(shard, "resume", nothing),
+        DEATHS,
+        invariant="Progress",
+        seed=2,
+        load=TRANSACTIONS,
+    ),
+    Mutation(
+        "every marker counts as written",
+        send_markers_once,
+        (*DEATHS, *ZOMBIES),
+        invariant="Progress",
+        seed=2,
+        load=TRANSACTIONS,
+    ),
+    Mutation(
+        "old producer epochs may write",
+        accept_old_producer_epochs,
+        ZOMBIES,
+        invariant="WholeTransactions",
+        seed=1,
+        load=TRANSACTIONS,
+    ),
+    Mutation(
+        "the coordinator asks for no epoch",
+        coordinate_for_anybody,
+        ZOMBIES,
+        invariant="WholeTransactions",
+        seed=1,
+        load=TRANSACTIONS,
+    ),
+    Mutation(
+        "read_committed reads up to the high watermark",
+        read_everything,
+        ELECTIONS,
+        invariant="ReadCommitted",
+        seed=1,
+        load=TRANSACTIONS,
+    ),
     Mutation(
         "nobody is told what was aborted",
         replaced(Log, "aborted_transactions_in", lambda *_: []),
         ELECTIONS,
+        invariant="ReadCommitted",
+        seed=1,
         load=TRANSACTIONS,
     ),
     Mutation("no batch is verified", verify_nothing, (*ZOMBIES, "slow_network"), load=TRANSACTIONS),
     Mutation("a marker leaves what was verified", keep_tokens, (*ZOMBIES, "slow_network"), load=TRANSACTIONS),
-    Mutation("offsets count before their transaction's end", count_offsets_at_once, ELECTIONS, load=TRANSACTIONS),
-    Mutation("markers are compacted away", drop_markers, ELECTIONS, load=CLEANED),
+    Mutation(
+        "offsets count before their transaction's end",
+        count_offsets_at_once,
+        ELECTIONS,
+        invariant="OffsetsInTransactions",
+        seed=2,
+        load=TRANSACTIONS,
+    ),
+    Mutation("markers are compacted away", drop_markers, ELECTIONS, invariant="LastStableOffset", seed=1, load=CLEANED),
     Mutation(
         "offsets are acknowledged before they are replicated",
         replaced(led_groups, "CommitQueue", Impatient),
         DEATHS,
+        invariant="CommitsStay",
+        seed=12,
         load=GROUPS,
     ),
     Mutation(
-        "members of any generation commit", replaced(ClassicGroup, "check_commit", nothing), ELECTIONS, load=GROUPS
+        "members of any generation commit",
+        replaced(ClassicGroup, "check_commit", nothing),
+        ELECTIONS,
+        invariant="CommitsAreFenced",
+        seed=2,
+        load=GROUPS,
     ),
-    Mutation("records go before they are committed", delete_beyond_high_watermark, ZOMBIES, load=("retention",)),
     Mutation(
-        "records are cleaned before they are committed", clean_beyond_high_watermark, ZOMBIES, load=("compaction",)
+        "records go before they are committed",
+        delete_beyond_high_watermark,
+        ZOMBIES,
+        invariant="HighWatermarkBounds",
+        seed=2,
+        load=("retention",),
+    ),
+    Mutation(
+        "records are cleaned before they are committed",
+        clean_beyond_high_watermark,
+        ZOMBIES,
+        invariant="LastValues",
+        seed=2,
+        load=("compaction",),
     ),
     Mutation(
         "a folder belongs to whoever has its name", replaced(LogDirectory, "claim", always), DEATHS, load=("deletions",)
@@ -216,6 +299,20 @@ LOAD_MUTATIONS = (
         all_at_once,
         (*ZOMBIES, "slow_disk", "slow_network"),
         load=("reassignments",),
+    ),
+    Mutation(
+        "a follower has what its disk has not",
+        replaced(Log, "must_flush", False),
+        ("lose_power",),
+        load=("flushes",),
+    ),
+    Mutation(
+        "the controller insists without a pause",
+        insist_at_once,
+        ("cut_from_store", "cut_off"),
+        invariant="Progress",
+        seed=1,
+        load=("deletions",),
     ),
 )
 

@@ -23,6 +23,7 @@ from strandline.groups.classic_join import join_group
 from strandline.groups.classic_rebalance import (
     join_timer_fired,
     load_group,
+    prepare_rebalance,
     resign_group,
     session_timer_fired,
     sync_timer_fired,
@@ -124,12 +125,22 @@ class GroupShard:
         reply, timers = decision.reply, decision.timers
         if isinstance(cause, RefusableCommand) and reply is not None:
             reply = cause.refused(Refused(error_code, "the log took no record"))
-        elif isinstance(cause, TimerKey):
+        if isinstance(cause, TimerKey):
             retry = Timer(cause, now_ms + RETRY_MS)
             self._state.timers[cause] = now_ms + RETRY_MS
             timers = (*(timer for timer in timers if timer.key != cause), retry)
+        elif isinstance(cause, commands.SyncGroup):
+            timers = (*timers, *self._not_handed_out(cause.group, now_ms).timers)
         released = tuple(Released(ticket, type(answer)(error_code=error_code)) for ticket, answer in decision.released)
         return replace(decision, records=(), reply=reply, released=released, timers=timers)
+
+    def _not_handed_out(self, group_id: str, now_ms: int) -> Decision:
+        """Whoever waited for the assignment has heard. Who syncs after the leader would wait for it in vain: all are to
+        join again, as in Kafka."""
+        draft, group = Draft(self._state, now_ms), self._state.groups[group_id]
+        assert isinstance(group, ClassicGroup)
+        prepare_rebalance(self._state, draft, group)
+        return draft.decision(None)
 
     def timer_fired(self, key: TimerKey, now_ms: int) -> Decision:
         """A timer that is not set, or not for now, is an echo of an older one, and means nothing."""

@@ -28,7 +28,7 @@ from strandline.records.batch import (
     set_max_timestamp,
 )
 from strandline.records.builder import seal_batch
-from strandline.records.compression import Codec, codec_named
+from strandline.records.compression import DECOMPRESSED_BYTES_MAX, Codec, codec_named
 from strandline.records.crc import crc32c
 from strandline.records.placing import Limits
 from strandline.records.record import records_section
@@ -37,6 +37,10 @@ from strandline.records.walk import COLUMNS, KEY_LENGTH, OFFSET_DELTA, TIMESTAMP
 
 CLIENT_ATTRIBUTES = CODEC_MASK | LOG_APPEND_TIME | TRANSACTIONAL
 COORDINATOR_ATTRIBUTES = CLIENT_ATTRIBUTES | CONTROL
+
+# What a batch may hold once it is decompressed, where that is done here: so many times `max.message.bytes`.
+GROWTH_MAX = 64
+GROWN_BYTES_MIN = 16 * 2**20  # which is allowed in any case
 
 
 class Admission:
@@ -91,10 +95,10 @@ def _with_records_touched(
 ) -> tuple[Buffer, BatchHead]:
     if not head.is_control:
         if settings.compacts:
-            _check_records(batch, head)
+            _check_records(batch, head, settings)
         wanted = settings.compression_type
         if wanted != "producer" and codec_named(wanted) != head.codec:
-            batch, head = _recompress(batch, head, codec_named(wanted))
+            batch, head = _recompress(batch, head, codec_named(wanted), settings)
             if len(batch) > min(settings.max_message_bytes, settings.segment_bytes):
                 raise _misfit(batch, head, settings)
     if settings.message_timestamp_type == "LogAppendTime":
@@ -129,9 +133,9 @@ def _untimely(head: BatchHead, settings: LogSettings, now_ms: int) -> Refused:
     return Refused(ErrorCode.INVALID_TIMESTAMP, f"timestamp {head.base_timestamp} is earlier than {earliest}")
 
 
-def _check_records(batch: Buffer, head: BatchHead) -> None:
+def _check_records(batch: Buffer, head: BatchHead, settings: LogSettings) -> None:
     """Compaction goes by keys, offsets and timestamps, and must not stumble over what a client made up."""
-    _, columns = _walk(batch, head)
+    _, columns = _walk(batch, head, settings)
     if columns[OFFSET_DELTA::COLUMNS] != array("q", range(head.record_count)):
         raise Refused(ErrorCode.INVALID_RECORD, "the offsets of the records do not follow one another")
     deltas = columns[TIMESTAMP_DELTA::COLUMNS]
@@ -141,16 +145,18 @@ def _check_records(batch: Buffer, head: BatchHead) -> None:
         raise Refused(ErrorCode.INVALID_RECORD, "a compacted topic takes only records that have a key")
 
 
-def _walk(batch: Buffer, head: BatchHead) -> tuple[Buffer, array[int]]:
+def _walk(batch: Buffer, head: BatchHead, settings: LogSettings) -> tuple[Buffer, array[int]]:
+    """Everybody waits meanwhile: a second for 256 MiB, which a few kilobytes may hold."""
+    bytes_max = min(max(GROWN_BYTES_MIN, GROWTH_MAX * settings.max_message_bytes), DECOMPRESSED_BYTES_MAX)
     try:
-        section = records_section(batch)
+        section = records_section(batch, bytes_max)
         return section, walk_records(section, head.record_count)
     except CorruptData as error:
         raise Refused(ErrorCode.INVALID_RECORD, str(error)) from None
 
 
-def _recompress(batch: Buffer, head: BatchHead, codec: Codec) -> tuple[Buffer, BatchHead]:
-    section, _ = _walk(batch, head)
+def _recompress(batch: Buffer, head: BatchHead, codec: Codec, settings: LogSettings) -> tuple[Buffer, BatchHead]:
+    section, _ = _walk(batch, head, settings)
     sealed = seal_batch(
         section,
         base_offset=head.base_offset,

@@ -11,7 +11,7 @@ Time index: an entry (timestamp, offset) is sound if the offset lies in a batch 
 the timestamp, while one has it. The last entry of a closed segment tells its greatest timestamp, by which retention
 judges.
 
-Aborted transactions: each has its abort marker in this segment.
+Aborted transactions: each has its abort marker in this segment, and each that begins and is aborted here has its entry.
 """
 
 from __future__ import annotations
@@ -265,27 +265,42 @@ class AbortedIndexWalk:
     def __init__(self, files: SegmentFiles) -> None:
         self.files = files
         self.entries: dict[int, AbortedTransaction] = {}
+        self.has_faults = False
+        self.begun: set[int] = set()  # producers with a transaction that begins here
 
     def open(self) -> Iterator[str]:
         index = self.files.aborted_index()
-        has_faults = False
         for sentence in index.check_all():
-            has_faults = True
+            self.has_faults = True
             yield sentence
-        if not has_faults:
+        if not self.has_faults:
             self.entries = {aborted.last_offset: aborted for aborted in index.all()}
 
     def take(self, position: int, head: BatchHead, batch: memoryview) -> Iterator[str]:  # noqa: ARG002
+        if not head.is_control:
+            if head.is_transactional and head.record_count:  # or compaction has left nothing to show
+                self.begun.add(head.producer_id)
+            return
+        has_begun = head.producer_id in self.begun
+        self.begun.discard(head.producer_id)
         aborted = self.entries.get(head.last_offset)
-        if aborted is None or not head.is_control or head.producer_id != aborted.producer_id:
+        is_entry_due = has_begun and not self.has_faults
+        if aborted is None and not is_entry_due:
             return
         try:
             marker = read_marker(batch)
         except CorruptData as error:
             yield f"the marker at offset {head.last_offset} cannot be read: {error}"
             return
-        if marker is not None and not marker.is_commit:
+        if marker is None or marker.is_commit:
+            return
+        if aborted is not None and aborted.producer_id == head.producer_id:
             del self.entries[head.last_offset]
+        elif is_entry_due:
+            yield (
+                f"the transaction of producer {head.producer_id} that was aborted at offset {head.last_offset} is not"
+                " in the index: readers of committed records are shown it"
+            )
 
     def finish(self, next_offset: int) -> Iterator[str]:  # noqa: ARG002
         for aborted in self.entries.values():
