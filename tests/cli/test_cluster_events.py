@@ -51,12 +51,12 @@ def test_every_epoch_after_the_first_is_told_also_of_an_empty_log(cluster: Clust
 
 def test_internal_topics_take_one_line(commands: Commands) -> None:
     lines = commands.lines("cluster", "events")
-    assert [line.split("  ")[-1] for line in lines if "4 partitions of __consumer_offsets: created" in line]
-    assert not [line for line in lines if "partition __consumer_offsets-" in line]
+    assert len([line for line in lines if line.endswith("4 partitions of __consumer_offsets: created")]) == 1
+    assert not [line for line in lines if "partition __consumer_offsets-" in line and "created" in line]
     assert [line for line in lines if "partition orders-1: " in line]
     for option in (["--internal"], ["-t", "__consumer_offsets"]):
         assert [line for line in commands.lines("cluster", "events", *option) if "__consumer_offsets-3: " in line]
-    assert commands.lines("cluster", "events", "--since", "1m") == lines
+    assert set(lines) <= set(commands.lines("cluster", "events", "--since", "1h"))
 
 
 def test_health_too(commands: Commands) -> None:
