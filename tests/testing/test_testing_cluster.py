@@ -85,9 +85,9 @@ def test_what_was_acknowledged_outlives_its_leader(cluster: Cluster) -> None:
 def test_a_paused_leader_is_replaced_and_follows_when_it_wakes(cluster: Cluster) -> None:
     leader = leader_of(cluster)
     others = [cluster.address(each) for each in cluster.broker_ids if each != leader]
-    sent = Sent(cluster, **{"bootstrap.servers": ",".join(others)})  # a client would wait for one that stands still
     cluster.pause(leader)
     wait_for_another_leader(cluster, leader)
+    sent = Sent(cluster, **{"bootstrap.servers": ",".join(others)})  # a client would wait for one that stands still
     sent.send(b"a")
     cluster.resume(leader)
     cluster.wait_in_sync("orders")

@@ -298,7 +298,18 @@ class Cluster:
         if not self._has_formed:
             self._has_formed = True
             expected = internal_topics(self._properties, len(self._ports))
-            self.wait_for(lambda: all(map(self._is_in_sync, expected)), "the internal topics")
+            self.wait_for(lambda: all(map(self._is_made, expected)), "the internal topics")
+
+    def _is_made(self, topic: str) -> bool:
+        """Not only decided: every broker that runs has its replicas, and is done with what it was told."""
+        from strandline.model.partitions import TopicPartition
+
+        return self._is_in_sync(topic) and all(
+            self._members[broker_id].broker.partitions.find(TopicPartition(topic, index)) is not None
+            for index, replicas in self.replicas(topic).items()
+            for broker_id in replicas
+            if broker_id in self._members
+        )
 
     def _port(self, broker_id: Member) -> int:
         if not isinstance(broker_id, int) or broker_id not in self._ports:
