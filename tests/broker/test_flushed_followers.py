@@ -4,15 +4,21 @@ L9): a follower says that it has a record when its disk has it, as in Kafka."""
 from __future__ import annotations
 
 from pathlib import Path
+from uuid import UUID
 
 import pytest
+from tests.broker.partition_alone import BROKER_ID, PartitionAlone
 from tests.broker.running_broker import batch_of
 from tests.broker.running_cluster import RunningCluster
 
 from strandline.broker.housekeeping.flusher import Flusher
 from strandline.log.log import Log
+from strandline.log.recovery import open_log
 from strandline.model.failures import ErrorCode
 from strandline.model.partitions import TopicPartition
+from strandline.model.settings import LogSettings
+from strandline.replication.events import LeaderAndIsr
+from strandline.simulation.disk import SimulatedDisk
 from strandline.wire.messages.produce import PartitionProduceData, ProduceRequest, ProduceResponse, TopicProduceData
 
 NAME = TopicPartition("orders", 0)
@@ -41,3 +47,17 @@ def test_a_follower_whose_disk_is_slow_holds_up_the_commit(tmp_path: Path, monke
         monkeypatch.undo()
         cluster.call(lambda: [begin_one(*each) for each in held])
         cluster.wait_until(lambda: leader.high_watermark == 2)
+
+
+def test_what_a_follower_knows_to_be_committed_counts_once_its_disk_has_it() -> None:
+    """Found by the simulator: it was told of the commit before its disk had the record, then led, and nobody told it
+    again; its consumers waited for the next record."""
+    settings = LogSettings(flush_messages=1)
+    partition = PartitionAlone(NAME, UUID(int=9).bytes, open_log(SimulatedDisk(), f"/{NAME}", NAME, settings, now_ms=0))
+    partition.lead(0, now_ms=0)
+    partition.append([batch_of(b"slow")], 0)
+    partition.decide(LeaderAndIsr(BROKER_ID + 1, 1, (BROKER_ID + 1, BROKER_ID), (BROKER_ID, BROKER_ID + 1), 1), 0)
+    assert partition.high_watermark == 0, "it is on no disk yet"
+    partition.log.flush(0)
+    partition.was_flushed()
+    assert partition.high_watermark == 1

@@ -192,10 +192,10 @@ class Partition:
             self._tell(self._watchers)
 
     def was_flushed(self) -> None:
-        """The recovery point of the log has moved."""
-        if self.leader is not None:
-            self._moved(self.leader.high_watermark)
-        elif self._replica.follower is not None:
+        """The recovery point of the log has moved. A follower's high watermark may have waited for it as well: once it
+        leads, nobody would tell it again."""
+        self._moved(self._replica.high_watermark)
+        if self._replica.follower is not None:
             self._owner.follower_flushed(self)
 
     def _moved(self, high_watermark: int | None) -> None:
