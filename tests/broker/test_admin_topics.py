@@ -124,7 +124,7 @@ def test_what_cannot_be_created_is_refused_with_a_sentence(peer: AdminPeer, tmp_
     bad, good = peer.create(asked, topic("good", 1, 1))
     assert bad.error_code == error_code
     assert bad.error_message is not None
-    assert bad.error_message.endswith(".")
+    assert bad.error_message.endswith((".", "?"))
     assert (bad.num_partitions, bad.replication_factor, bad.topic_id, bad.configs) == (-1, -1, NO_UUID, [])
     assert good.error_code == 0
     assert folders(tmp_path) == {"good-0"}

@@ -24,6 +24,8 @@ def test_replicas_move_while_clients_run_and_a_broker_is_retired(cluster: Proces
     admin = admin_of(cluster)
     commands = Commands(cluster.bootstrap)
     commands("topic", "create", TOPIC, "-p", "1", "-r", "2")
+    each_broker = [Commands(address) for address in cluster.bootstrap.split(",")]
+    wait_until(lambda: all(TOPIC in broker("topic", "list") for broker in each_broker))  # as `reassign` may ask any
     commands("reassign", "execute", f"{TOPIC}/0=1,2")
     producer = Acknowledged(cluster.bootstrap)
     producer.send(range(300))

