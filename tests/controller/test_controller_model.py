@@ -278,11 +278,11 @@ class ClusterLife(RuleBasedStateMachine):
         return partition.leadership
 
     def check_rest(self) -> None:
-        """Another controller finds nothing to do but to announce moves again, and to take those out of an ISR that
-        were restarted since, where a leader has put them in and not announced it: only who reads it can know."""
+        """Another controller finds nothing to do but to announce moves again, and to give a new epoch where somebody
+        was restarted since the last one was written: a leader may have put it into the ISR and not announced it, or a
+        creation may have been written before anybody knew that its leader had gone."""
         before = dict(self.store.leaderships)
-        unannounced = {name for name, each in before.items() if self.told(name, each) != each}
-        restarted = {name for name in unannounced if self.store.restarted(name)}
+        restarted = {name for name in before if self.store.restarted(name)}
         self.shell.take_over()
         for name, leadership in self.store.leaderships.items():
             assignment = self.store.topics[name.topic][0].partitions[name.partition]
