@@ -15,10 +15,11 @@ from strandline.model.partitions import TopicPartition
 from strandline.records.batch import split_batches
 from strandline.records.record import Record, read_records
 from strandline.simulation.consumers import Consumer
-from strandline.simulation.load import COMPACTED, COMPACTION, Load, WantedTopic
+from strandline.simulation.load import COMPACTED, COMPACTION, WantedTopic
 from strandline.simulation.observed import READ_BYTES, Batch, PartitionTruth, Replica
 from strandline.simulation.producers import Outgoing, Producer
 from strandline.simulation.transaction_load import TransactionLoad
+from strandline.simulation.written_load import WrittenLoad
 from strandline.wire.messages.fetch import PartitionData
 
 if TYPE_CHECKING:
@@ -143,7 +144,7 @@ class KeyedReader(Consumer):
                     self.view[record.key] = (record.offset, record.value)
 
 
-class CompactionLoad(Load):
+class CompactionLoad(WrittenLoad):
     name = COMPACTION
     topics = (WantedTopic(TOPIC, 1, COMPACTED),)
     properties: ClassVar = {
@@ -165,7 +166,6 @@ class CompactionLoad(Load):
         self.invariants = [self._last_values]
         self._producers: list[KeyedProducer] = []
         self._readers: list[KeyedReader] = []
-        self._healed_us = 0
 
     def start(self) -> None:
         self._producers = [KeyedProducer(self, f"clerk-{number}") for number in range(2)]
@@ -177,19 +177,9 @@ class CompactionLoad(Load):
             reader.start()
 
     def heal(self) -> None:
-        self._healed_us = self.world.now_us
+        super().heal()
         for reader in self._readers:
             reader.pace.hurry()
-
-    def has_got_on(self) -> bool:
-        return all(producer.last_acknowledged_us > self._healed_us for producer in self._producers)
-
-    def stop(self) -> None:
-        for producer in self._producers:
-            producer.is_stopping = True
-
-    def is_done(self) -> bool:
-        return all(producer.is_done for producer in self._producers)
 
     def is_settled(self) -> bool:
         (truth,) = (truth for truth in self.simulation.observer.living if truth.name == PARTITION)

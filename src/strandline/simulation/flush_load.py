@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, ClassVar
 
 from strandline.model.partitions import TopicPartition
 from strandline.simulation.consumers import Consumer
-from strandline.simulation.load import FLUSHES, Load, WantedTopic
+from strandline.simulation.load import FLUSHES, WantedTopic
 from strandline.simulation.producers import Producer
+from strandline.simulation.written_load import WrittenLoad
 
 if TYPE_CHECKING:
     from strandline.simulation.simulation import Simulation
@@ -17,7 +18,7 @@ TOPIC = "vault"
 PARTITION = TopicPartition(TOPIC, 0)
 
 
-class FlushLoad(Load):
+class FlushLoad(WrittenLoad):
     name = FLUSHES
     topics = (WantedTopic(TOPIC, 1, {}),)
     properties: ClassVar = {"log.flush.interval.messages": "1"}
@@ -27,7 +28,6 @@ class FlushLoad(Load):
         world, network, names, history = self.world, simulation.network, simulation.names, simulation.history
         self._producers = [Producer(world, network, f"banker-{each}", names, PARTITION, history) for each in range(2)]
         self._reader = Consumer(world, network, "teller", names, PARTITION, history)
-        self._healed_us = 0
 
     def start(self) -> None:
         for producer in self._producers:
@@ -35,19 +35,9 @@ class FlushLoad(Load):
         self._reader.start()
 
     def heal(self) -> None:
-        self._healed_us = self.world.now_us
+        super().heal()
         for client in (*self._producers, self._reader):
             client.pace.hurry()
-
-    def has_got_on(self) -> bool:
-        return all(producer.last_acknowledged_us > self._healed_us for producer in self._producers)
-
-    def stop(self) -> None:
-        for producer in self._producers:
-            producer.is_stopping = True
-
-    def is_done(self) -> bool:
-        return all(producer.is_done for producer in self._producers)
 
     def is_settled(self) -> bool:
         (truth,) = (truth for truth in self.simulation.observer.living if truth.name == PARTITION)

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, ClassVar
 from strandline.model.failures import ErrorCode
 from strandline.model.partitions import TopicPartition
 from strandline.simulation.consumers import Consumer
-from strandline.simulation.load import Load, WantedTopic
+from strandline.simulation.load import WantedTopic
 from strandline.simulation.observed import PartitionTruth, Replica
 from strandline.simulation.producers import ACKS_ALL, Producer
+from strandline.simulation.written_load import WrittenLoad
 from strandline.wire.messages.fetch import PartitionData
 
 if TYPE_CHECKING:
@@ -61,7 +62,7 @@ class LateReader(Consumer):
         super()._heard(data)
 
 
-class RetentionLoad(Load):
+class RetentionLoad(WrittenLoad):
     name = "retention"
     topics = (WantedTopic(TOPIC, 1, {"segment.bytes": "1024", "retention.bytes": "4096", "retention.ms": "20000"}),)
     properties: ClassVar = {
@@ -75,7 +76,6 @@ class RetentionLoad(Load):
         self.invariants = [LogStartGoesUp()]
         self._producers: list[Producer] = []
         self._readers: list[Consumer] = []
-        self._healed_us = 0
 
     def start(self) -> None:
         simulation = self.simulation
@@ -96,19 +96,9 @@ class RetentionLoad(Load):
         return max(replica.log_start_offset for replica in truth.replicas.values())
 
     def heal(self) -> None:
-        self._healed_us = self.world.now_us
+        super().heal()
         for reader in self._readers:
             reader.pace.hurry()
-
-    def has_got_on(self) -> bool:
-        return all(producer.last_acknowledged_us > self._healed_us for producer in self._producers)
-
-    def stop(self) -> None:
-        for producer in self._producers:
-            producer.is_stopping = True
-
-    def is_done(self) -> bool:
-        return all(producer.is_done for producer in self._producers)
 
     def is_settled(self) -> bool:
         (truth,) = (truth for truth in self.simulation.observer.living if truth.name == PARTITION)
