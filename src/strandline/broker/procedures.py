@@ -30,16 +30,31 @@ Value = TypeVar("Value")
 Procedure = Coroutine[Answer[Any], None, Value]
 
 
-def begin(procedure: Procedure[None]) -> None:
-    """Whatever it does not catch is our bug: it is logged, and nothing else happens."""
+def begin(procedure: Procedure[None], may_end_by: tuple[type[Exception], ...] = ()) -> None:
+    """Whatever else it does not catch is our bug: it is logged, and nothing else happens."""
+
+    def ended(outcome: Exception | None) -> None:
+        if outcome is not None and not isinstance(outcome, may_end_by):
+            logger.error("%s failed", procedure, exc_info=outcome)
+
+    follow(procedure, ended)
+
+
+def follow(procedure: Procedure[Value], ended: Callable[[Value | Exception], None]) -> None:
+    """Go on with it until it has to wait, and again from there. `ended` hears what it returned or raised.
+
+    A coroutine that awaits another one and catches what it raises would do as well, but for one thing: if the answer
+    never comes, as in a simulation that is over, both are garbage at once, and Python may end the inner one first and
+    then finds the outer one awaiting what is just being ended.
+    """
     try:
         answer = procedure.send(None)
-    except StopIteration:
-        return
-    except Exception:
-        logger.exception("%s failed", procedure)
-        return
-    answer.then(lambda _: begin(procedure))
+    except StopIteration as end:
+        ended(end.value)
+    except Exception as failure:
+        ended(failure)
+    else:
+        answer.then(lambda _: follow(procedure, ended))
 
 
 def pause(host: Host, milliseconds: float) -> Answer[None]:
@@ -54,16 +69,13 @@ async def all_of(procedures: Iterable[Procedure[Value]]) -> list[Value | Excepti
     all_done: Answer[None] = Answer()
     numbered = list(enumerate(procedures))
 
-    async def run(number: int, procedure: Procedure[Value]) -> None:
-        try:
-            outcomes[number] = await procedure
-        except Exception as failure:
-            outcomes[number] = failure
+    def ended(number: int, outcome: Value | Exception) -> None:
+        outcomes[number] = outcome
         if len(outcomes) == len(numbered):
             all_done.deliver(None)
 
     for number, procedure in numbered:
-        begin(run(number, procedure))
+        follow(procedure, partial(ended, number))
     if numbered:
         await all_done
     return [outcomes[number] for number, _ in numbered]
