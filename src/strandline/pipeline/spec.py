@@ -17,6 +17,8 @@ Otherwise = Literal["warn", "drop", "fail", "dead-letter"]
 RECORD_COLUMNS = ("_key", "_topic", "_partition", "_offset", "_timestamp", "_headers")
 # What judging a record adds while it lasts.
 JUDGING_COLUMNS = ("_record", "_fault", "_warnings")
+# And reading it.
+READING_COLUMNS = ("_parsed", "_malformed", "_message", "_avro")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
