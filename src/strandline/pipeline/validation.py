@@ -136,7 +136,7 @@ def _source(fields: Fields, *, is_there: bool) -> Source:
     if pattern:
         try:
             re.compile(pattern)
-        except re.error as error:
+        except (re.error, OverflowError, RecursionError) as error:
             fields.note("pattern", f"{pattern!r} is not a regular expression: {error}")
     start = fields.text("start", "latest")
     _check_start(fields, start)
@@ -255,5 +255,5 @@ def _check_circle(fields: Fields, pipeline: Pipeline) -> None:
 def _finds(pattern: str, topic: str) -> bool:
     try:
         return bool(pattern) and re.search(pattern, topic) is not None
-    except re.error:  # which is told of where the pattern is read
+    except (re.error, OverflowError, RecursionError):  # which is told of where the pattern is read
         return False
