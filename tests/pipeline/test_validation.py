@@ -131,6 +131,7 @@ def test_what_a_pattern_finds_is_read_too(text: str, sentence: str) -> None:
     [
         (MINIMAL.replace("[orders]", "[orders], start: '{\"orders\":'"), "line 2: source: Expected e.g."),
         (MINIMAL.replace("[orders]", "[orders], start: '{\"orders\":[5]}'"), "line 2: source: Expected e.g."),
+        (MINIMAL.replace("[orders]", "[orders], start: 1960-01-01"), "line 2: source: 1960-01-01 is before 1970"),
         (MINIMAL + "kafka: {auto.offset.reset: earliest}\n", "line 4: kafka: Kafka option 'auto.offset.reset' is not"),
         (
             MINIMAL.replace("console: {}", "topic: {topic: out}") + "kafka: {acks: 1}\n",
@@ -145,6 +146,7 @@ def test_what_a_pattern_finds_is_read_too(text: str, sentence: str) -> None:
 def test_what_the_source_and_the_sink_would_refuse_is_refused_before_they_are_started(text: str, sentence: str) -> None:
     assert any(each.startswith(sentence) for each in mistakes(text)), mistakes(text)
     assert sound(MINIMAL + "kafka: {acks: 1}\n"), "which writes to no topic"
+    assert sound(MINIMAL.replace("[orders]", "[orders], start: '@-1h'"))
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
@@ -107,7 +108,8 @@ def read_batch(pipeline: Pipeline, checkpoint: Checkpoint, session: Any, batch_i
 
 
 def _first_starts(start: str, ends: PartitionOffsets) -> PartitionOffsets:
-    limit = parse_limit({"startingoffsets": start}, STARTING, AllAt(LATEST), or_latest=True, now_ms=0)
+    now_ms = time.time_ns() // 1_000_000
+    limit = parse_limit({"startingoffsets": start}, STARTING, AllAt(LATEST), or_latest=True, now_ms=now_ms)
     if moves(limit):
         return dict(ends)
     if isinstance(limit, EachAt):

@@ -138,6 +138,7 @@ def _source(fields: Fields, *, is_there: bool) -> Source:
             re.compile(pattern)
         except (re.error, OverflowError, RecursionError) as error:
             fields.note("pattern", f"{pattern!r} is not a regular expression: {error}")
+            pattern = ""
     start = fields.text("start", "latest")
     _check_start(fields, start)
     source = Source(
@@ -236,24 +237,12 @@ def _check_dead_letters(fields: Fields, pipeline: Pipeline) -> None:
 
 
 def _check_circle(fields: Fields, pipeline: Pipeline) -> None:
-    """A pattern is found anywhere in a name, as in Spark."""
-
-    def is_read(topic: str) -> bool:
-        return topic in pipeline.source.topics or (bool(topic) and _finds(pipeline.source.pattern, topic))
-
     for sink in pipeline.sinks:
-        if isinstance(sink, TopicSink) and is_read(sink.topic):
+        if isinstance(sink, TopicSink) and pipeline.source.reads(sink.topic):
             fields.note("sink", f"writes to {sink.topic}, which the pipeline reads: it would never come to an end")
         if isinstance(sink, TopicSink) and sink.topic == pipeline.dead_letter:
             fields.note("dead_letter", f"{sink.topic} is also the sink: bad records would be among the good")
-    if is_read(pipeline.dead_letter):
+    if pipeline.dead_letter and pipeline.source.reads(pipeline.dead_letter):
         fields.note(
             "dead_letter", f"{pipeline.dead_letter} is read by the pipeline: a bad record would come back for ever"
         )
-
-
-def _finds(pattern: str, topic: str) -> bool:
-    try:
-        return bool(pattern) and re.search(pattern, topic) is not None
-    except (re.error, OverflowError, RecursionError):  # which is told of where the pattern is read
-        return False
