@@ -27,7 +27,7 @@ from strandline.broker.waiting_for_topics import WaitingForTopics
 from strandline.controller.replies import Reply, TopicReply
 from strandline.controller.requests import AddPartitionsRequest, CreateTopicRequest, DeleteTopicRequest, Request
 from strandline.groups.settings import OffsetsTopicSettings
-from strandline.log.log_directory import KRAFT_METADATA_TOPIC
+from strandline.log.directory_opening import KRAFT_METADATA_TOPIC
 from strandline.model.failures import ErrorCode, Refused
 from strandline.model.lazy_dataclass import dataclass
 from strandline.model.partitions import check_topic_name
