@@ -6,7 +6,6 @@ A read may set a watch, which says that something has changed and never what: th
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import suppress
 from typing import TypeVar
 
 from strandline.broker.host import Host
@@ -33,11 +32,7 @@ class StoreReads:
         self.is_open = False
 
     def begin(self, procedure: Procedure[None]) -> None:
-        async def run() -> None:
-            with suppress(NobodyReads, SessionOver):
-                await procedure
-
-        begin(run())
+        begin(procedure, may_end_by=(NobodyReads, SessionOver))
 
     def watch(self, see: Callable[[], Procedure[None]]) -> Watcher:
         """Something has changed: read it again."""
