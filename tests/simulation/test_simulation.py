@@ -28,6 +28,8 @@ for seed in (1, 2):
 KEPT = (2, 5, 12, 16, 27, 240126062)
 KEPT_WITH_LOAD = (
     (101, 60, ("transactions",)),
+    (530035, 120, ("deletions",)),
+    (530079, 120, ("records", "flushes")),
     (31486327, 120, ("retention",)),
     (31486345, 60, ("deletions",)),
     (31486405, 120, ("transactions",)),
