@@ -180,6 +180,11 @@ class Cluster:
         """Registered, though it may be about to go, and on a log directory that works."""
         return broker_id in self.brokers and partition not in self.offline_replicas.get(broker_id, ())
 
+    def away(self, partition: Partition) -> list[int]:
+        """Of the ISR. They will have been restarted when they come back, be it before anything is written without
+        them."""
+        return [broker_id for broker_id in partition.isr if broker_id not in self.brokers]
+
     def fault(self, broker_id: int, partition: Partition) -> Fault | None:
         if broker_id not in self.brokers:
             return Fault.LOST
