@@ -27,7 +27,8 @@ from strandline.model.failures import CorruptData
 from strandline.model.partitions import TopicPartition, parse_partition_folder
 from strandline.records.batch import MAGIC_V2
 from strandline.records.columns import OFFSETS_END
-from strandline.spark.segment_options import BadOption, SegmentOptions, Wanted
+from strandline.spark.failures import BadOption
+from strandline.spark.segment_options import SegmentOptions, Wanted
 
 SMALLEST_SPLIT_BYTES = 2**20  # below it a task costs more than it brings
 

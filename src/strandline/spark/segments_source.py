@@ -69,7 +69,7 @@ class SegmentsSource(DataSource):
             raise BadOption(f"log files are written by brokers alone: write to a topic with {TOPICS}")
 
     def streamWriter(self, schema: StructType, overwrite: bool) -> NoReturn:
-        return self.writer(schema, overwrite)
+        self.writer(schema, overwrite)
 
 
 def takes_filters() -> bool:
