@@ -16,7 +16,6 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
 
-from tests.chaos.faults import NOTICED_TIMEOUT_S
 from tests.chaos.sight import ClusterSight, Sight, Waited
 from tests.chaos.spark_account import Place, SparkAccount, judge
 from tests.exactness.topics import held_up, messages_in
@@ -31,6 +30,7 @@ from strandline.spark.offsets_json import PartitionOffsets
 POLL_S = 0.1
 START_TIMEOUT_S = 240.0  # a session takes half a minute on a machine with much to do
 END_TIMEOUT_S = 240.0
+AT_WORK_TIMEOUT_S = 120.0
 
 
 class SparkClient:
@@ -153,8 +153,8 @@ class KillSpark:
         return "Spark's driver"
 
     def hold(self, sight: ClusterSight) -> None:  # noqa: ARG002
-        """As long as another fault would take; it may be at work again later."""
-        deadline = time.monotonic() + NOTICED_TIMEOUT_S
+        """Until it is at work again: the next fault shall not meet one that is just starting."""
+        deadline = time.monotonic() + AT_WORK_TIMEOUT_S
         while self._client.batches <= self._batches and time.monotonic() < deadline:
             time.sleep(POLL_S)
 
