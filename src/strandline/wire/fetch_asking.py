@@ -72,7 +72,7 @@ def encode_fetch_request(version: int, request: FetchRequest) -> bytes:
             parts += [_partition(each), _partition_tags(version, each)]
         parts.append(TAGS_NONE)
     parts += [NONE_FORGOTTEN, NO_RACK]
-    if replica == NO_REPLICA:
+    if replica.replica_id == NO_REPLICA.replica_id and replica.replica_epoch == NO_REPLICA.replica_epoch:
         parts.append(TAGS_NONE)
     else:
         parts.append(REPLICA_STATE_TAG.pack(1, 1, 13, replica.replica_id, replica.replica_epoch, 0))
