@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import suppress
 from typing import TypeVar
 
 from strandline.broker.controller_outbox import ControllerOutbox
@@ -230,11 +229,7 @@ class Office:
     # What it sees.
 
     def _begin(self, procedure: Procedure[None]) -> None:
-        async def run() -> None:
-            with suppress(OfficeOver, SessionOver):
-                await procedure
-
-        begin(run())
+        begin(procedure, may_end_by=(OfficeOver, SessionOver))
 
     async def _pause(self) -> None:
         over: Answer[None] = Answer()
