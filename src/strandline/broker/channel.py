@@ -80,7 +80,11 @@ class Channel:
         if self.is_closed or self.outbox.parts:
             return
         self.last_progress_s = self._owner.clock()  # while it waited for us, the peer could not make any
-        self._send(self.connection.proceed())
+        parts = self.connection.proceed()
+        if parts and self._is_reading and self.connection.takes_more:
+            self._send_at_once(parts)
+        else:
+            self._send(parts)
 
     @property
     def owes_rest_of_frame(self) -> bool:
