@@ -82,6 +82,8 @@ def test_an_example_is_written_and_is_sound(tmp_path: Path) -> None:
     path = tmp_path / "My orders.yaml"
     assert "is written: change it" in strandline("init", path).stdout
     assert "is there already: choose another name" in refused("init", path)
+    nowhere = tmp_path / "nowhere" / "a.yaml"
+    assert refused("init", nowhere) == f"there is no folder {nowhere.parent}: create it, or choose another place"
     assert strandline("validate", path).stdout.endswith(" is sound: my-orders reads orders and writes to parquet\n")
 
 
@@ -136,6 +138,24 @@ def test_a_pipeline_runs_shows_its_status_and_is_replayed(
         "replay", path, "--from", "start", "--into", tmp_path / "table"
     )
     assert refused("replay", path, "--from", "end", "--into", "x") == "there are no records between --from and --to"
+
+
+@pytest.mark.usefixtures("shared")
+def test_a_replay_reads_what_the_pipelines_pattern_finds_and_says_which_range_it_goes_on_with(
+    spark: Any, broker: Broker, ours: OurSide, tmp_path: Path
+) -> None:
+    path = write_file(broker, tmp_path, "[]", "found")
+    path.write_text(path.read_text().replace("topics: [[]]", "pattern: sorted"))
+    again = ("replay", path, "--into", tmp_path / "again", "--checkpoint", tmp_path / "mine", "--from", "start")
+    assert refused(*again) == "no topic has sorted in its name"
+    for name in ("sorted", "all-sorted-things"):
+        ours.write(broker.create_topic(name, 1), numbered(range(2)))
+    assert "replayed 4 records" in strandline(*again).stderr
+    assert spark.read.parquet(str(tmp_path / "again")).count() == 4
+    ours.write("sorted", numbered(range(2, 5)))
+    told = strandline(*again).stderr
+    assert "holds a replay of other offsets, and goes on with these (4 records)" in told
+    assert "replayed 4 records" in told
 
 
 @pytest.mark.usefixtures("shared")

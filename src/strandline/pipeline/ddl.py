@@ -11,6 +11,7 @@ takes ten seconds, and so that it is told by its place.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from typing import NamedTuple
 
 from strandline.pipeline.failures import BadPipeline
@@ -20,13 +21,21 @@ SIMPLE_TYPES = frozenset(
     "boolean byte tinyint short smallint int integer long bigint float real double date timestamp timestamp_ntz"  # noqa: SIM905
     " timestamp_ltz string binary variant".split()
 )
-SIZED_TYPES = frozenset(("decimal", "dec", "numeric", "char", "varchar"))
+DEPTH_MAX = 50
+SIZED_TYPES = frozenset(("decimal", "dec", "numeric"))
+PRECISION_MAX = 38
+FOR_TABLES = ("char", "varchar")
 
 
 class Column(NamedTuple):
     name: str
     type_name: str  # as Spark writes it: bigint, array<string>
     is_required: bool
+
+
+def quoted(name: str) -> str:
+    """As Spark's SQL takes any name."""
+    return "`" + name.replace("`", "``") + "`"
 
 
 class Token(NamedTuple):
@@ -57,6 +66,7 @@ class _Reader:
     def __init__(self, text: str) -> None:
         self._tokens = list(_tokens(text))
         self._next = 0
+        self._depth = 0
 
     def columns(self) -> list[Column]:
         found = [self._column()]
@@ -83,30 +93,32 @@ class _Reader:
     def _type(self, column: str) -> str:
         token = self._token
         word = token.word
-        if word == "array":
+        inner = {"array": lambda: self._type(column), "map": lambda: self._pair(column), "struct": self._struct}
+        if word in inner:
             self._next += 1
-            return f"array<{self._inner(lambda: self._type(column))}>"
-        if word == "map":
-            self._next += 1
-            return f"map<{self._inner(lambda: self._pair(column))}>"
-        if word == "struct":
-            self._next += 1
-            return f"struct<{self._inner(self._struct)}>"
+            return f"{word}<{self._inner(column, inner[word])}>"
         if word in SIMPLE_TYPES:
             self._next += 1
             return word
         if word in SIZED_TYPES:
             self._next += 1
-            return word + self._sizes()
+            return word + self._sizes(column)
+        if word in FOR_TABLES:
+            raise BadPipeline(
+                f"{word.upper()} is for tables, and not for what is read (of column {column}): use STRING"
+            )
         if not token.text or token.text in ",<>():":
             raise self._unexpected(f"the type of column {column}")
         raise BadPipeline(f"{token.text!r} is no type that Spark knows (of column {column}){_guess(word)}")
 
-    def _inner(self, read: object) -> str:
+    def _inner(self, column: str, read: Callable[[], str]) -> str:
+        self._depth += 1
+        if self._depth > DEPTH_MAX:
+            raise BadPipeline(f"the type of column {column} lies in more than {DEPTH_MAX} others")
         self.expect("<", "<")
-        assert callable(read)
-        text = str(read())
+        text = read()
         self.expect(">", ">")
+        self._depth -= 1
         return text
 
     def _pair(self, column: str) -> str:
@@ -116,17 +128,21 @@ class _Reader:
 
     def _struct(self) -> str:
         return ",".join(
-            f"`{column.name.replace('`', '``')}`:{column.type_name}" + (" NOT NULL" if column.is_required else "")
+            f"{quoted(column.name)}:{column.type_name}" + (" NOT NULL" if column.is_required else "")
             for column in self.columns()
         )
 
-    def _sizes(self) -> str:
+    def _sizes(self, column: str) -> str:
         if not self._takes("("):
             return ""
         numbers = [self._number()]
         while self._takes(","):
             numbers.append(self._number())
         self.expect(")", ")")
+        precision, scale = [*map(int, numbers), 0][:2]
+        if len(numbers) > 2 or not 0 < precision <= PRECISION_MAX or scale > precision:
+            said = f"DECIMAL({','.join(numbers)}) cannot be (of column {column})"
+            raise BadPipeline(f"{said}: at most {PRECISION_MAX} digits, as in DECIMAL(10,2)")
         return f"({','.join(numbers)})"
 
     def _number(self) -> str:

@@ -23,7 +23,7 @@ NO_PARTITIONS: dict[int, Partition] = {}
 
 class Place(NamedTuple):
     topic: str
-    index: int
+    partition_index: int
     log: Log
     truth: PartitionTruth
     replica: Replica

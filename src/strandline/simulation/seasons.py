@@ -1,4 +1,4 @@
-"""Busy and quiet times of a run. Two minutes of it are busy; what it lasts beyond that lies between, in some long pieces.
+"""Busy and quiet times of a run. Two minutes are busy; what it lasts beyond that lies between, in some long pieces.
 
 Faults and bursts of work come close together, where they meet one another. In between hardly anything is done and
 nothing breaks, for minutes: sessions, transactions, records and what is remembered of producers expire, a cluster comes
