@@ -164,7 +164,9 @@ class GroupMember(CoordinatedClient):
         return self.world.seasons.quiet_left_us(self.world.now_us) > 0
 
     def _fate(self) -> Fate:
-        return Fate.WORK if self._load.is_healed or self._is_quiet else self.chance.choices(list(Fate), (100, 2, 1, 1))[0]
+        if self._load.is_healed or self._is_quiet:
+            return Fate.WORK
+        return self.chance.choices(list(Fate), (100, 2, 1, 1))[0]
 
     async def _meet(self, fate: Fate) -> None:
         if fate is Fate.LEAVE:
