@@ -30,6 +30,8 @@ from strandline.broker.store_reads import StoreReads
 from strandline.broker.transaction_gate import TransactionGate
 from strandline.broker.transactional_produce import ProduceInTransactions
 from strandline.broker.turn import Turn
+from strandline.controller import deletion
+from strandline.controller.states import ReplicaState
 from strandline.groups.classic_group import ClassicGroup
 from strandline.groups.offsets import NO_PRODUCER_ID, Offsets
 from strandline.log import producer_entry, producer_state
@@ -171,6 +173,20 @@ def all_at_once(patch: Patch) -> None:
     patch.setattr(Turn, "take", take)
 
 
+def free_names_early(patch: Patch) -> None:
+    """A topic's name is free before its last replica is gone, and a folder belongs to whoever has its name. Each of the
+    two is enough: nobody who was away finds another topic under its name, and who does would see it by the id."""
+    original = deletion.delete_replica
+
+    def delete(draft: Any, partition: Any, broker_id: int) -> None:
+        original(draft, partition, broker_id)
+        if partition.replicas[broker_id] is ReplicaState.DELETION_INELIGIBLE:
+            partition.replicas[broker_id] = ReplicaState.DELETION_SUCCESSFUL
+
+    patch.setattr(deletion, "delete_replica", delete)
+    patch.setattr(LogDirectory, "claim", always)
+
+
 def insist_at_once(patch: Patch) -> None:
     """A write of unknown outcome is tried again without a pause."""
 
@@ -292,7 +308,7 @@ LOAD_MUTATIONS = (
         load=("compaction",),
     ),
     Mutation(
-        "a folder belongs to whoever has its name", replaced(LogDirectory, "claim", always), DEATHS, load=("deletions",)
+        "a folder belongs to whoever has its name, which is free early", free_names_early, DEATHS, load=("deletions",)
     ),
     Mutation(
         "orders of the controller are carried out at once",
