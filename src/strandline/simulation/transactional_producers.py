@@ -36,6 +36,9 @@ if TYPE_CHECKING:
     from strandline.simulation.transaction_load import TransactionLoad
 
 PRODUCE_VERSION, PRODUCE_VERSION_WITH_BUMPS = 11, 12
+LATE_SHARE = 0.1  # of the transactions of those who keep their epoch
+LATE_US = 400_000
+LATE_NUMBER = 9
 ROUNDS_MAX = 12
 PRODUCE_AGAIN = frozenset(
     {
@@ -70,6 +73,7 @@ class TransactionalProducer(TransactionRequests):
         self._number = 0
         self._sequences: dict[TopicPartition, int] = {}
         self._leaders: dict[TopicPartition, str] = {}
+        self._late_chance = self.world.chance(f"late batches of {name}")
 
     def start(self) -> None:
         self.begin(self._run())
@@ -100,6 +104,9 @@ class TransactionalProducer(TransactionRequests):
             await self.add_partitions(partitions)
         self._crash_perhaps()
         await each_of([self._write(transaction, partition) for partition in partitions])
+        if not self.bumps_epoch and self._late_chance.random() < LATE_SHARE:
+            await self._abort_impatiently(transaction, self._late_chance.choice(partitions))
+            return
         if self.chance.random() < 0.4:
             await self.send_offset(transaction)
         self._crash_perhaps()
@@ -107,6 +114,23 @@ class TransactionalProducer(TransactionRequests):
         self._sequences = {}
         if transaction.outcome:
             self.last_committed_us = self.world.now_us
+
+    async def _abort_impatiently(self, transaction: Transaction, partition: TopicPartition) -> None:
+        """With a batch under way that may arrive when all is over: in the same epoch, as clients before EndTxn v5 do.
+        Only the coordinator can tell that it has come too late (KIP-890)."""
+        if partition not in self._leaders:
+            self._leaders[partition], _ = await self.leader_of(*partition)
+        leader = self._leaders[partition]
+        self._network.slow_down(self.name, leader, LATE_US)
+        outgoing = self._make_batch(transaction, partition, LATE_NUMBER)
+        self.caller(leader).ask(
+            self._request(partition, outgoing),
+            ProduceResponse,
+            version=PRODUCE_VERSION,
+            timeout_ms=self.request_timeout_ms,
+        )
+        await self.end(transaction, is_commit=False)
+        self._sequences = {}
 
     def _crash_perhaps(self) -> None:
         """What it had under way is left as it is."""
