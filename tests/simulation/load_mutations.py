@@ -264,7 +264,14 @@ LOAD_MUTATIONS = (
         seed=1,
         load=TRANSACTIONS,
     ),
-    Mutation("no batch is verified", verify_nothing, (*ZOMBIES, "slow_network"), load=TRANSACTIONS),
+    Mutation(
+        "no batch is verified",
+        verify_nothing,
+        (*ZOMBIES, "slow_network"),
+        invariant="WholeTransactions",
+        seed=1,
+        load=TRANSACTIONS,
+    ),
     Mutation("a marker leaves what was verified", keep_tokens, (*ZOMBIES, "slow_network"), load=TRANSACTIONS),
     Mutation(
         "offsets count before their transaction's end",
@@ -308,7 +315,12 @@ LOAD_MUTATIONS = (
         load=("compaction",),
     ),
     Mutation(
-        "a folder belongs to whoever has its name, which is free early", free_names_early, DEATHS, load=("deletions",)
+        "a folder belongs to whoever has its name, which is free early",
+        free_names_early,
+        DEATHS,
+        invariant="AcknowledgedStays",
+        seed=23,
+        load=("deletions",),
     ),
     Mutation(
         "orders of the controller are carried out at once",

@@ -309,7 +309,7 @@ MUTATIONS = (
         "AcknowledgedStays",
         1,
     ),
-    Mutation("every controller is obeyed", accept_any_controller, ("zombie", "kill")),
+    Mutation("every controller is obeyed", accept_any_controller, ("zombie", "kill"), "NewestController", 3),
     Mutation(
         "the ISR is written whatever its version", write_isr_unconditionally, (*ZOMBIES, "slow_network"), "StrongIsr", 3
     ),
