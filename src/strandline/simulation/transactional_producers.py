@@ -20,6 +20,7 @@ from strandline.model.partitions import TopicPartition
 from strandline.records.batch import CRC, CRC_POSITION
 from strandline.records.builder import build_batch
 from strandline.records.record import Record
+from strandline.simulation.coordinated import TRANSACTION
 from strandline.simulation.history import Sent
 from strandline.simulation.producers import ACKS_ALL, Outgoing
 from strandline.simulation.transaction_history import Transaction, TransactionalId
@@ -105,7 +106,7 @@ class TransactionalProducer(TransactionRequests):
         self._crash_perhaps()
         await each_of([self._write(transaction, partition) for partition in partitions])
         if not self.bumps_epoch and self._late_chance.random() < LATE_SHARE:
-            await self._abort_impatiently(transaction, self._late_chance.choice(partitions))
+            await self._abort_impatiently(transaction, partitions)
             return
         if self.chance.random() < 0.4:
             await self.send_offset(transaction)
@@ -115,13 +116,19 @@ class TransactionalProducer(TransactionRequests):
         if transaction.outcome:
             self.last_committed_us = self.world.now_us
 
-    async def _abort_impatiently(self, transaction: Transaction, partition: TopicPartition) -> None:
+    async def _abort_impatiently(self, transaction: Transaction, written: list[TopicPartition]) -> None:
         """With a batch under way that may arrive when all is over: in the same epoch, as clients before EndTxn v5 do.
-        Only the coordinator can tell that it has come too late (KIP-890)."""
+        Only the coordinator can tell that it has come too late (KIP-890); or what the coordinator says comes too late,
+        where it is the first batch of its partition (KAFKA-14884)."""
+        partition = self._late_chance.choice(self.load.partitions)
+        slow = self.name
+        if partition not in written:
+            await self.add_partitions([partition])
+            slow = await self.coordinator_of(TRANSACTION, self.owner.name)
         if partition not in self._leaders:
             self._leaders[partition], _ = await self.leader_of(*partition)
         leader = self._leaders[partition]
-        self._network.slow_down(self.name, leader, LATE_US)
+        self._network.slow_down(slow, leader, LATE_US)
         outgoing = self._make_batch(transaction, partition, LATE_NUMBER)
         self.caller(leader).ask(
             self._request(partition, outgoing),
