@@ -45,6 +45,7 @@ def settle_partition(draft: Draft, partition: Partition) -> None:
         draft.read(partition)
         return
     else:
+        partition.lost &= {partition.leader, *partition.isr}  # to whom else it makes no difference
         decision = decide(draft.cluster.situation(partition))
         if decision is not None:
             if not is_out_of_date(topic, partition, decision):
@@ -139,7 +140,6 @@ def adopt(draft: Draft, partition: Partition, leadership: Leadership) -> None:
     before, partition.leadership = partition.leadership, leadership
     is_led = draft.cluster.is_there(leadership.leader, partition.name)
     partition.become(PartitionState.ONLINE if is_led else PartitionState.OFFLINE)
-    partition.lost &= {leadership.leader, *leadership.isr}
     partition.lost.update(draft.cluster.away(partition))
     if before is None or before.leader_epoch != leadership.leader_epoch:
         order_replicas(draft, partition)
