@@ -41,6 +41,10 @@ R = TypeVar("R", bound=Message)
 CORRELATION_IDS = 2**31
 CLOSE_TIMEOUT_S = 5.0
 NEVER = float("inf")
+BEGUN_BYTES_MIN = 64 * 1024  # at once, or it is not worth telling who hears of answers that have begun
+
+
+HearBegun = Callable[[memoryview], object]
 
 
 class Pending(NamedTuple):
@@ -51,6 +55,7 @@ class Pending(NamedTuple):
     version: int
     decode: Decoder
     tell: Callable[[Any], object]  # the answer, or a `ClientError`
+    hear_begun: HearBegun | None  # is given what there is of a large answer while the rest comes
     is_kept: bool  # whether who is told keeps what it is given
     deadline_s: float  # by the clock of the event loop
     timeout_ms: int
@@ -142,16 +147,19 @@ class Connection(asyncio.BufferedProtocol):
         *,
         version: int,
         timeout_ms: int,
+        hear_begun: HearBegun | None = None,
     ) -> None:
         """Sends at once, and tells as soon as the answer is there: no future, no other turn of the event loop.
 
-        What is told is good until `tell` returns: records are views of a buffer that is used again.
+        What is told is good until `tell` returns: records are views of a buffer that is used again. `hear_begun` is
+        given the body of a large answer as far as it has come, again and again; all of it is told in the end.
         """
         if self.failure is not None:
             self._loop.call_soon(tell, self.failure)
             return
         api_key = request.api_key
-        self._begin(api_key, version, parts_of(request, version), decoder_of(response), tell, False, timeout_ms)
+        decode = decoder_of(response)
+        self._begin(api_key, version, parts_of(request, version), decode, tell, False, timeout_ms, hear_begun)
 
     def send_unanswered(self, request: Message, *, version_max: int | None = None) -> None:
         """For Produce with acks=0, which no broker answers."""
@@ -238,12 +246,15 @@ class Connection(asyncio.BufferedProtocol):
         tell: Callable[[Any], object],
         is_kept: bool,
         timeout_ms: int,
+        hear_begun: HearBegun | None = None,
     ) -> None:
         deadline_s = self._loop.time() + timeout_ms / 1000
         if deadline_s < self._watched_until_s:
             self._watch(deadline_s)
         correlation_id = self._write(api_key, version, body)
-        self._pending.append(Pending(correlation_id, api_key, version, decode, tell, is_kept, deadline_s, timeout_ms))
+        self._pending.append(
+            Pending(correlation_id, api_key, version, decode, tell, hear_begun, is_kept, deadline_s, timeout_ms)
+        )
 
     def _watch(self, deadline_s: float) -> None:
         """Look at that moment whether something is overdue. One timer for all: nearly always nothing is."""
@@ -281,8 +292,17 @@ class Connection(asyncio.BufferedProtocol):
         try:
             for frame in self._frames.filled(nbytes):
                 self._take_answer(frame)
+            if nbytes >= BEGUN_BYTES_MIN and self._pending:
+                self._hear_begun(self._pending[0])
         except ProtocolError as error:
             self._fail(ClientError(describe_stranger(self.address, self._frames.first_bytes, error)))
+
+    def _hear_begun(self, pending: Pending) -> None:
+        begun = self._frames.begun()
+        if pending.hear_begun is None or len(begun) < BEGUN_BYTES_MIN:
+            return
+        if decode_correlation_id(begun) == pending.correlation_id:
+            pending.hear_begun(response_body(pending.api_key, pending.version, begun))
 
     def connection_lost(self, exc: Exception | None) -> None:
         reason = f": {exc}" if exc is not None else ""
