@@ -30,6 +30,7 @@ KEPT_WITH_LOAD = (
     (101, 60, ("transactions",)),
     (530035, 120, ("deletions",)),
     (530079, 120, ("records", "flushes")),
+    (540124, 60, ("reassignments", "flushes")),
     (31486327, 120, ("retention",)),
     (31486345, 60, ("deletions",)),
     (31486405, 120, ("transactions",)),
