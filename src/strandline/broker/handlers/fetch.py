@@ -132,8 +132,14 @@ class FetchHandler:
 class ConsumerPoll(LongPoll[FetchHandler, list[Partition]]):
     """A fetch that waits for its partitions."""
 
-    __slots__ = ()
+    __slots__ = ("_timer",)
     partition_moved = LongPoll.wake
+
+    def _begin(self) -> None:
+        self._timer = self._fetches.host.call_later(self._asked.max_wait_ms, self._time_is_up)
+
+    def _time_is_up(self) -> None:
+        self._look(is_last=True)
 
     def _body(self, is_last: bool) -> Body | None:
         answers, is_enough = self._fetches.read(self._context, self._asked)
