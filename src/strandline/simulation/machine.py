@@ -210,7 +210,7 @@ class Machine:
     def _end(self, *, says_so: bool) -> None:
         """After a failed sync the page cache has what the disk will never have, and no process can tell: the next would
         flush it, be told that all is well, and lose it with the power, in Kafka too. Where power may go anywhere, such
-        a machine starts afresh (`--seed 540124 --load reassignments,flushes`)."""
+        a machine starts afresh."""
         assert self.host is not None
         keeps_cache = says_so and not (self._is_flushed and self.disk.has_failed_sync)
         self.host.is_alive = False
