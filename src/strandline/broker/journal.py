@@ -40,6 +40,7 @@ TIMEOUT_MS = 5_000
 LAST_WORDS_MS, LOOK_MS = 500, 5
 COMPANY_WAIT_MS = 60_000  # then it is created with as many replicas as there are brokers
 ENTRIES_PER_BATCH = 500
+TOO_LARGE = (ErrorCode.MESSAGE_TOO_LARGE, ErrorCode.RECORD_LIST_TOO_LARGE)
 
 
 class JournalQueue:
@@ -53,6 +54,7 @@ class JournalQueue:
         self._entries_max = settings.journal_queue_entries
         self._host = host
         self._is_kept = is_kept and settings.journal_enable
+        self._batch_entries = ENTRIES_PER_BATCH
 
     def tell(self, entry: JournalEntry) -> None:
         """What the controller has decided, and has committed."""
@@ -79,10 +81,18 @@ class JournalQueue:
                 Entry(self._host.now_ms(), self._broker_id, "lost", says, "journal", {"count": self.lost_count})
             )
             self.lost_count = 0
-        return list(islice(self.entries, ENTRIES_PER_BATCH))
+        return list(islice(self.entries, self._batch_entries))
+
+    def was_too_large(self, batch: list[Entry]) -> None:
+        """For its topic: fewer are tried next, and one alone that is too large is lost."""
+        if len(batch) == 1:
+            self.lost_count += 1
+            self.written(batch)
+        self._batch_entries = max(1, len(batch) // 2)
 
     def written(self, batch: list[Entry]) -> None:
         """Some of them may have been dropped meanwhile."""
+        self._batch_entries = min(2 * self._batch_entries, ENTRIES_PER_BATCH)
         kept = set(map(id, batch))
         while self.entries and id(self.entries[0]) in kept:
             self.entries.popleft()
@@ -150,6 +160,9 @@ class JournalWriter:
         except (Refused, PeerFailed, StorageFailed, StoreError) as failure:
             logger.debug("the journal cannot be written now: %s", failure)
             after_ms = TRY_AGAIN_MS
+            if isinstance(failure, Refused) and failure.error_code in TOO_LARGE:
+                self._queue.was_too_large(batch)
+                after_ms = WRITE_AFTER_MS
         else:
             self._queue.written(batch)
             after_ms = WRITE_AFTER_MS
@@ -165,6 +178,8 @@ class JournalWriter:
     async def _append(self, entries: list[Entry]) -> None:
         topic = self._image.topics.get(JOURNAL)
         leader_id = -1 if topic is None or 0 not in topic.partitions else topic.partitions[0].leader_id
+        if leader_id < 0:
+            raise Refused(ErrorCode.LEADER_NOT_AVAILABLE, "the journal has no leader")
         batch = build_batch(
             [Record(index, entry.time_ms, entry.key.encode(), entry.value()) for index, entry in enumerate(entries)]
         )
@@ -173,10 +188,8 @@ class JournalWriter:
             for outcome in partition.append([batch], self._host.now_ms()):
                 if isinstance(outcome, Refused):
                     raise outcome
-        elif leader_id >= 0:
-            await self._send(leader_id, batch)
         else:
-            raise Refused(ErrorCode.LEADER_NOT_AVAILABLE, "the journal has no leader")
+            await self._send(leader_id, batch)
 
     async def _send(self, leader_id: int, batch: bytearray) -> None:
         data = TopicProduceData(JOURNAL, partition_data=[PartitionProduceData(0, bytes(batch))])

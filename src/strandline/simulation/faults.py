@@ -24,7 +24,8 @@ OPERATIONS = (
     "write",
 )
 RECORDS = ".log"
-RESHAPING = frozenset({"shorten", "rename", "remove", "write"})
+RENAMING = frozenset({"rename", "remove"})  # of files that count, or did until now; not of those on their way
+RESHAPING = RENAMING | {"shorten", "write"}
 TRACE_LINES_MAX = 1000
 
 
@@ -98,7 +99,9 @@ class FaultInjector:
 
     def note_reshaping(self, operation: str, path: str) -> None:
         if operation in RESHAPING and RECORDS in path:
-            self.reshapes[path.split(" -> ")[0].rpartition("/")[0]] += 1
+            names = path.split(" -> ")
+            if operation not in RENAMING or any(name.endswith(RECORDS) for name in names):
+                self.reshapes[names[0].rpartition("/")[0]] += 1
 
     def _fail_if_planned(self, operation: str, path: str) -> None:
         for fault in self.faults:

@@ -37,6 +37,7 @@ COMMIT_VERSION = 7
 REBALANCE_TIMEOUT_MS = 6_000
 SUBSCRIPTION = b"\0\0\0\0\0\1\0\5tasks\xff\xff\xff\xff"
 NO_GENERATION = -1
+BUSY_COMMITS, QUIET_COMMITS = 0.6, 0.05  # the share of beats at which it commits
 
 EXPECTED = MOVED | {
     ErrorCode.NONE,
@@ -83,7 +84,7 @@ class GroupMember(CoordinatedClient):
                 await self._work()
             except (Again, PeerFailed):
                 self._positions = {}
-            await self.pause(self.chance.randint(10, 200))
+            await self.pause(self.pace.of(self.chance.randint(10, 200)))
         await self._leave()
         self.is_done = True
 
@@ -153,13 +154,19 @@ class GroupMember(CoordinatedClient):
         while not self.is_stopping:
             await self._meet(self._fate())
             await self.pause(min(self.pace.pause_ms(), self._session_timeout_ms // 2))
-            if self._positions and self.chance.random() < 0.6:
+            if self._positions and self.chance.random() < (QUIET_COMMITS if self._is_quiet else BUSY_COMMITS):
                 await self._commit()
             else:
                 await self._beat()
 
+    @property
+    def _is_quiet(self) -> bool:
+        return self.world.seasons.quiet_left_us(self.world.now_us) > 0
+
     def _fate(self) -> Fate:
-        return Fate.WORK if self._load.is_healed else self.chance.choices(list(Fate), (100, 2, 1, 1))[0]
+        if self._load.is_healed or self._is_quiet:
+            return Fate.WORK
+        return self.chance.choices(list(Fate), (100, 2, 1, 1))[0]
 
     async def _meet(self, fate: Fate) -> None:
         if fate is Fate.LEAVE:

@@ -23,7 +23,7 @@ LOADS = (RECORDS, *KINDS)
 
 def loads_of(seed: int) -> tuple[str, ...]:
     """Where nobody says which: one or two, sometimes many, drawn from a stream of their own. What there is of one load
-    costs as much in a crowd, and there are fewer seeds of it in an hour."""
+    costs as much in a crowd, and more to look at: one crowd takes the time of ten others."""
     chance = Random(f"{seed}/loads")
-    (count,) = chance.choices((1, 2, 3, len(LOADS)), (10, 4, 2, 1))
+    (count,) = chance.choices((1, 2, 3, len(LOADS)), (20, 8, 4, 1))
     return tuple(sorted(chance.sample(LOADS, count), key=LOADS.index))

@@ -85,6 +85,7 @@ class Machine:
         self.host: SimulatedHost | None = None
         self.is_serving = False
         self.has_acted = False  # since somebody last looked
+        self.obeyed_epoch = -1  # the newest controller's in this life
         self.lives = 0
         self.failure: BaseException | None = None  # that nobody foresaw
         self.dies_of_power_loss = False
@@ -113,6 +114,7 @@ class Machine:
         if self.broker is not None:
             return
         self.lives += 1
+        self.obeyed_epoch = -1
         self.dies_of_power_loss = False
         self.network.powered[self.name] = True
         self.host = MachineHost(

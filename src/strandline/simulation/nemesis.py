@@ -76,7 +76,7 @@ class Nemesis:
         self._world.tell(f"fault: {name}")
         if self._faults[name]() is not False:
             self.injected[name] += 1
-        if self._chance.random() < QUIET_SHARE:
+        if self._chance.random() < QUIET_SHARE and not self._world.seasons.has_quiet_times:
             self.later(self._strike, *QUIET_S)
         else:
             self.later(self._strike, 0.2, 12)

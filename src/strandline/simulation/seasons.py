@@ -32,6 +32,10 @@ class Seasons:
                 self._bounds_us += [at_us + busy_us, at_us + busy_us + quiet_us]
                 at_us += busy_us + quiet_us
 
+    @property
+    def has_quiet_times(self) -> bool:
+        return bool(self._bounds_us)
+
     def quiet_left_us(self, now_us: int) -> int:
         """None is left while everybody is busy."""
         place = bisect_right(self._bounds_us, now_us)

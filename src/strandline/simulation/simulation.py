@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NoReturn
 
+from strandline.broker.broker import Broker
 from strandline.model.partitions import TopicPartition
 from strandline.simulation.administrator import Administrator
 from strandline.simulation.consumers import Consumer
@@ -280,10 +281,21 @@ class Simulation:
     def _look_at(self, machine: Machine) -> None:
         if machine.broker is not None:
             self._up.add(machine.broker_id)
+            self._check_obeyed(machine, machine.broker)
             self.observer.look(machine, machine.broker)
         elif machine.broker_id in self._up:
             self._up.discard(machine.broker_id)
             self.observer.went_down(machine, lost_power=self._has_lost_records(machine))
+
+    def _check_obeyed(self, machine: Machine, broker: Broker) -> None:
+        """NewestController: who has heard of a controller obeys no older one in the same life."""
+        membership = getattr(broker, "membership", None)
+        if membership is None:
+            return  # it is still being opened
+        epoch, obeyed_epoch = membership.fence.controller_epoch, machine.obeyed_epoch
+        machine.obeyed_epoch = epoch
+        if epoch < obeyed_epoch:
+            self._fail("NewestController", f"{machine.name} obeys epoch {epoch} after it has obeyed {obeyed_epoch}")
 
     def _has_lost_records(self, machine: Machine) -> bool:
         """What its page cache had, where that was all."""
