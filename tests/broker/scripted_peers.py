@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple, TypeVar
 
 from strandline.broker.peers import PeerFailed, Purpose
+from strandline.client.connection import HearBegun
 from strandline.metadata.answer import Answer
 from strandline.wire.layout import Message
 
@@ -30,6 +31,7 @@ class ScriptedPeers:
         version: int,  # noqa: ARG002
         purpose: Purpose,  # noqa: ARG002
         timeout_ms: int,  # noqa: ARG002
+        hear_begun: HearBegun | None = None,  # noqa: ARG002
     ) -> Answer[M]:
         answer: Answer[M] = Answer()
         self.asked.append(Asked(broker_id, request, answer))

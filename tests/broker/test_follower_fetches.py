@@ -2,111 +2,12 @@
 
 from __future__ import annotations
 
-from itertools import count
-
 import pytest
-from tests.broker.kafka_peer import framed_request
-from tests.broker.manual_host import ManualHost
-from tests.broker.partition_alone import FOLLOWER_ID, PartitionAlone
-from tests.broker.running_broker import batch_of
+from tests.broker.follower_session import PARTITIONS, WAIT_MS, Leader
 
 from strandline.broker.attention import LOOK_AT_ALL_MS
-from strandline.broker.configuration import Configuration
-from strandline.broker.connection import Connection, Part
-from strandline.broker.dispatch import Dispatch
-from strandline.broker.fetch_sessions import FetchSessions
-from strandline.broker.handlers.fetch import FetchHandler
-from strandline.broker.partitions import Partitions
-from strandline.broker.replication_quotas import ReplicationQuotas
-from strandline.log.log_slice import LogSlice
-from strandline.log.recovery import open_log
 from strandline.model.failures import ErrorCode
-from strandline.model.partitions import TopicPartition
-from strandline.model.settings import LogSettings
-from strandline.simulation.disk import SimulatedDisk
-from strandline.wire.codec import decode, encode
-from strandline.wire.header import response_body
-from strandline.wire.messages.fetch import (
-    FetchPartition,
-    FetchRequest,
-    FetchResponse,
-    FetchTopic,
-    ForgottenTopic,
-    PartitionData,
-    ReplicaState,
-)
-from strandline.wire.versions import ApiKey
-
-NOW_MS = 1_700_000_000_000
-TOPIC_ID = bytes(range(16))
-VERSION, WAIT_MS = 17, 500
-BROKER_EPOCH, LEADER_EPOCH = 2, 3
-PARTITIONS = 4
-
-
-class Leader:
-    """Four partitions with one record each, of which the follower has all, and a connection from it."""
-
-    def __init__(self) -> None:
-        self.host = ManualHost(NOW_MS)
-        self.all = Partitions()
-        self.partitions = [self._partition(index) for index in range(PARTITIONS)]
-        numbers = count(5)
-        self.sessions = FetchSessions(10, lambda: next(numbers))
-        quotas = ReplicationQuotas(1, Configuration({}), self.host)
-        handler = FetchHandler(self.all, self.sessions, {FOLLOWER_ID: BROKER_EPOCH}, quotas, self.host, 2**20)
-        self._dispatch = Dispatch({ApiKey.FETCH: handler})
-        self.ends = [1] * PARTITIONS  # of the follower's logs
-        self.connect()
-
-    def _partition(self, index: int) -> PartitionAlone:
-        name = TopicPartition("orders", index)
-        log = open_log(SimulatedDisk(), f"/{name}", name, LogSettings(segment_index_bytes=1024), now_ms=NOW_MS)
-        partition = PartitionAlone(name, TOPIC_ID, log)
-        partition.lead(LEADER_EPOCH, replicas=(1, FOLLOWER_ID), now_ms=NOW_MS)
-        partition.append([batch_of(b"first", timestamp=NOW_MS)], NOW_MS)
-        self.all.add(partition)
-        return partition
-
-    def connect(self) -> None:
-        self.connection = Connection(self._dispatch, lambda: None)
-        self.session_id, self.session_epoch = 0, 0
-
-    def write(self, index: int) -> None:
-        self.partitions[index].append([batch_of(b"more", timestamp=NOW_MS)], NOW_MS)
-
-    def ask(
-        self, *named: int, forgotten: tuple[int, ...] = (), epoch: int = BROKER_EPOCH
-    ) -> list[PartitionData] | None:
-        """None if the fetch waits."""
-        wanted = [FetchPartition(index, LEADER_EPOCH, self.ends[index], LEADER_EPOCH, 0, 2**20) for index in named]
-        request = FetchRequest(
-            replica_state=ReplicaState(FOLLOWER_ID, epoch),
-            max_wait_ms=WAIT_MS,
-            min_bytes=1,
-            session_id=self.session_id,
-            session_epoch=self.session_epoch,
-            topics=[FetchTopic(topic_id=TOPIC_ID, partitions=wanted)],
-            forgotten_topics_data=[ForgottenTopic(topic_id=TOPIC_ID, partitions=list(forgotten))],
-        )
-        frame = framed_request(ApiKey.FETCH, VERSION, body=encode(request, VERSION))
-        return self._heard(self.connection.receive(memoryview(bytearray(frame))))
-
-    def hear(self) -> list[PartitionData] | None:
-        self.host.settle()
-        return self._heard(self.connection.proceed())
-
-    def _heard(self, parts: list[Part]) -> list[PartitionData] | None:
-        if not parts:
-            return None
-        stream = b"".join(part.read() if isinstance(part, LogSlice) else bytes(part) for part in parts)  # type: ignore[arg-type]
-        response = decode(FetchResponse, VERSION, response_body(ApiKey.FETCH, VERSION, memoryview(stream)[4:]))
-        self.session_id, self.session_epoch = response.session_id, self.session_epoch + 1
-        return [each for topic in response.responses for each in topic.partitions]
-
-    def wait(self) -> list[PartitionData] | None:
-        self.host.pass_time(WAIT_MS)
-        return self.hear()
+from strandline.wire.messages.fetch import PartitionData
 
 
 def indexes(answer: list[PartitionData] | None) -> list[int]:
@@ -242,6 +143,44 @@ def test_a_follower_that_comes_back_leaves_no_watch_behind(leader: Leader) -> No
         assert leader.ask(*range(PARTITIONS)) is None
         leader.wait()
     assert [partition.watcher_count for partition in leader.partitions] == before
+
+
+def test_a_fetch_that_waits_less_than_the_one_before_is_not_kept_longer(leader: Leader) -> None:
+    """One timer does for all the fetches of a session."""
+    assert leader.ask() is None
+    leader.write(1)
+    assert indexes(leader.hear()) == [1]
+    leader.ends[1] = 2
+    assert leader.ask(1, wait_ms=20) is None
+    leader.host.pass_time(20)
+    assert indexes(leader.hear()) == [1], "its time is up, and the high watermark has moved"
+
+
+def test_a_fetch_has_all_of_its_time_though_one_before_it_began_earlier(leader: Leader) -> None:
+    assert leader.ask() is None
+    leader.host.pass_time(400)
+    leader.write(1)
+    assert indexes(leader.hear()) == [1]
+    leader.ends[1] = 2
+    assert leader.ask(1) is None
+    leader.host.pass_time(499)
+    assert leader.hear() is None
+    leader.host.pass_time(1)
+    assert indexes(leader.hear()) == [1]
+
+
+def test_a_fetch_ends_though_somebody_sets_the_clock_back(leader: Leader) -> None:
+    assert leader.ask() is None
+    leader.host.clock_leap_ms = -3_600_000
+    leader.host.pass_time(WAIT_MS)
+    assert leader.hear() == []
+
+
+def test_no_timer_is_left_of_who_has_gone(leader: Leader) -> None:
+    assert leader.ask() is None
+    leader.connection.close()
+    leader.sessions._drop(leader.session_id)
+    assert leader.host.set_timers == 0
 
 
 def test_a_follower_without_a_session_is_served_too() -> None:

@@ -43,10 +43,8 @@ class Scene:
             2, lambda: 11, self.image, self.live_brokers, lambda: self.is_store_answering, self, self.host
         )
 
-    def ask(
-        self, broker_id: int, request: Message, response: type[Any], *, version: int, purpose: Purpose, timeout_ms: int
-    ) -> Answer[Any]:
-        del response, version, purpose, timeout_ms
+    def ask(self, broker_id: int, request: Message, response: type[Any], **_: Any) -> Answer[Any]:
+        del response
         self.asked.append((broker_id, request))
         self._answers.append(Answer())
         return self._answers[-1]

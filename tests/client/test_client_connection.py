@@ -255,3 +255,32 @@ def test_records_stay_what_they_were_while_more_arrives(records_bytes: int) -> N
         await connection.closed()
 
     play(scene)
+
+
+def test_who_wants_it_hears_of_a_large_answer_as_it_comes() -> None:
+    """And in the end of all of it: what was heard before is its beginning."""
+    heard: list[bytes] = []
+
+    async def scene(broker: ScriptedBroker) -> None:
+        records = bytes(range(256)) * 4_096
+        topics = [FetchableTopicResponse(topic_id=bytes(16), partitions=[PartitionData(0, records=records)])]
+        response = FetchResponse(responses=topics)
+        broker.answers[FetchRequest] = lambda _: response
+        connection = await connect(broker)
+        told = asyncio.get_running_loop().create_future()
+        connection.send_then(
+            FetchRequest(),
+            FetchResponse,
+            told.set_result,
+            version=17,
+            timeout_ms=10_000,
+            hear_begun=lambda body: heard.append(bytes(body)),
+        )
+        await told
+        body = encode(response, 17)
+        assert heard, "a megabyte does not come in one piece: the buffer begins with less"
+        assert heard == sorted(heard, key=len)
+        assert all(body.startswith(each) and len(each) < len(body) for each in heard)
+        await connection.closed()
+
+    play(scene)

@@ -18,7 +18,7 @@ from tests.controller.shell import Shell
 
 from strandline.controller import requests
 from strandline.controller.effects import Effect, LeaderAndIsr, StopReplica, TimerKind, UpdateMetadata, Write
-from strandline.controller.events import LeaderAndIsrAnswered, StopReplicaAnswered, TimerFired
+from strandline.controller.events import IsrChangesSeen, LeaderAndIsrAnswered, StopReplicaAnswered, TimerFired
 from strandline.controller.settings import ControllerSettings
 from strandline.controller.states import ReplicaState
 from strandline.controller.values import NO_LEADER, Leadership
@@ -236,6 +236,9 @@ class ClusterLife(RuleBasedStateMachine):
                 self.answer_stops(broker_id, ErrorCode.NONE)
         self.leaderships_are_sound()
         self.check_truth()
+        self.announce_isrs()
+        self.catch_up()
+        self.check_truth()
         self.check_rest()
 
     def needs_restart(self, broker_id: int) -> bool:
@@ -258,7 +261,6 @@ class ClusterLife(RuleBasedStateMachine):
         for name, leadership in self.store.leaderships.items():
             assert leadership.leader != NO_LEADER
             assignment = self.store.topics[name.topic][0].partitions[name.partition]
-            assert set(leadership.isr) <= set(assignment.replicas)
             for broker_id in assignment.replicas:
                 assert self.shell.twins[broker_id].orders[name].leadership.leader_epoch == leadership.leader_epoch
                 assert name in self.shell.twins[broker_id].logs
@@ -277,19 +279,29 @@ class ClusterLife(RuleBasedStateMachine):
         assert partition.leadership.leader_epoch == leadership.leader_epoch
         return partition.leadership
 
+    def announce_isrs(self) -> None:
+        """What leaders had not come to yet."""
+        unknown = {name for name, each in self.store.leaderships.items() if self.told(name, each) != each}
+        self.shell.step(IsrChangesSeen(frozenset(unknown), ()))
+
+    def catch_up(self) -> None:
+        """Followers have everything, and those who lead them take them into the ISR, by what they have been told."""
+        for name, leadership in list(self.store.leaderships.items()):
+            order = self.shell.twins[leadership.leader].orders[name]
+            assert order.leadership.leader_epoch == leadership.leader_epoch
+            isr = tuple(dict.fromkeys((*leadership.isr, *order.assignment.replicas)))
+            if isr != leadership.isr:
+                self.shell.change_isr(name, *isr)
+
     def check_rest(self) -> None:
-        """Another controller finds nothing to do but to announce moves again, and to give a new epoch where somebody
-        was restarted since the last one was written: a leader may have put it into the ISR and not announced it, or a
-        creation may have been written before anybody knew that its leader had gone."""
+        """All moves are over, everybody is in sync, and another controller finds nothing to do."""
         before = dict(self.store.leaderships)
-        restarted = {name for name in before if self.store.restarted(name)}
-        self.shell.take_over()
-        for name, leadership in self.store.leaderships.items():
+        for name, leadership in before.items():
             assignment = self.store.topics[name.topic][0].partitions[name.partition]
-            if name in restarted:
-                assert leadership.leader == before[name].leader
-            elif not assignment.is_moving:
-                assert leadership == before[name]
+            assert not assignment.is_moving
+            assert set(leadership.isr) == set(assignment.replicas)
+        self.shell.take_over()
+        assert self.store.leaderships == before
 
 
 class UncleanClusterLife(ClusterLife):

@@ -59,6 +59,18 @@ def test_a_follower_out_of_sync_that_restarts_during_a_write_may_come_back_to_th
     assert shell.store.leaderships[ORDERS].isr == (1, 3)
 
 
+def test_a_follower_out_of_sync_that_restarts_during_a_read_may_come_back_to_the_isr() -> None:
+    """The read has shown that it was not in sync."""
+    shell = cluster_of(1, 2)
+    shell.change_isr(ORDERS, 1)
+    shell.is_holding = True
+    shell.step(IsrChangesSeen(frozenset({ORDERS}), ()))
+    shell.bounce(2)
+    release(shell)
+    shell.change_isr(ORDERS, 1, 2)
+    assert shell.store.leaderships[ORDERS].isr == (1, 2)
+
+
 def test_a_follower_that_restarts_while_its_place_in_the_isr_is_read_is_not_trusted() -> None:
     """It may have joined before it restarted, and have lost since what it had then."""
     shell = cluster_of(1, 2)
@@ -69,6 +81,33 @@ def test_a_follower_that_restarts_while_its_place_in_the_isr_is_read_is_not_trus
     shell.bounce(2)
     release(shell)
     assert shell.store.leaderships[ORDERS].isr == (1,)
+
+
+def test_a_leader_that_was_away_when_its_topic_was_made_leads_in_a_new_epoch_when_it_is_back() -> None:
+    """It went while the topic was no topic yet, and is back before anything was written without it."""
+    shell = Shell()
+    shell.brokers(1, 2)
+    shell.take_over(2)
+    shell.is_holding = True
+    shell.step(create("orders", (1,)))
+    shell.lose(1)
+    shell.answer()
+    shell.lose_answer(is_written=False)
+    shell.join(1)
+    release(shell)
+    assert (shell.store.leaderships[ORDERS].leader, shell.store.leaderships[ORDERS].leader_epoch) == (1, 1)
+
+
+def test_a_follower_whose_place_in_the_isr_is_announced_after_it_has_restarted_is_not_trusted() -> None:
+    """When it was restarted, nobody here knew that it mattered."""
+    shell = cluster_of(1, 2)
+    shell.change_isr(ORDERS, 1)
+    shell.change_isr(ORDERS, 1, 2, is_notified=False)
+    shell.bounce(2)
+    shell.step(IsrChangesSeen(frozenset({ORDERS}), ()))
+    assert shell.store.leaderships[ORDERS].isr == (1,)
+    shell.change_isr(ORDERS, 1, 2)
+    assert shell.store.leaderships[ORDERS].isr == (1, 2), "it has caught up in its new life"
 
 
 def test_a_log_directory_that_failed_does_not_follow_a_replica_to_its_next_life() -> None:
@@ -114,6 +153,52 @@ def test_a_move_asked_for_while_another_is_being_written_is_written_next() -> No
     release(shell)
     assert shell.store.topics["orders"][0].partitions[0] == ReplicaAssignment((4, 1, 2), (4,), (1, 2))
     assert [reply.request for reply in shell.replies if isinstance(reply, PartitionsReply)] == [2, 3]
+
+
+def moving(shell: Shell) -> ReplicaAssignment:
+    return shell.store.topics["orders"][0].partitions[0]
+
+
+def all_are_in_sync(shell: Shell, *isr: int) -> None:
+    """The controller has yet to read it."""
+    shell.is_holding = True
+    shell.store.change_isr(ORDERS, isr)
+    shell.step(IsrChangesSeen(frozenset({ORDERS}), ()))
+
+
+def test_a_move_that_is_just_being_completed_is_not_cancelled() -> None:
+    """Its leader would not be assigned, and who is assigned not in sync."""
+    shell = cluster_of(1, 2, replicas=(1,))
+    shell.step(AlterReassignmentsRequest(request=2, targets={ORDERS: (2,)}))
+    all_are_in_sync(shell, 1, 2)
+    shell.answer()
+    shell.step(AlterReassignmentsRequest(request=3, targets={ORDERS: None}))
+    release(shell)
+    reply = shell.replies[-1]
+    assert isinstance(reply, PartitionsReply)
+    assert reply.results[0].error_code is ErrorCode.INVALID_REPLICA_ASSIGNMENT
+    assert (moving(shell), shell.store.leaderships[ORDERS].isr) == (ReplicaAssignment((2,)), (2,))
+
+
+def test_a_move_that_is_just_being_cancelled_is_not_completed() -> None:
+    shell = cluster_of(1, 2, replicas=(1,))
+    shell.step(AlterReassignmentsRequest(request=2, targets={ORDERS: (2,)}))
+    all_are_in_sync(shell, 1, 2)
+    shell.step(AlterReassignmentsRequest(request=3, targets={ORDERS: None}))
+    release(shell)
+    assert (moving(shell), shell.store.leaderships[ORDERS].isr) == (ReplicaAssignment((1,)), (1,))
+
+
+def test_a_move_that_is_replaced_while_it_is_being_completed_goes_on_to_where_it_was_sent_last() -> None:
+    shell = cluster_of(1, 2, 3, replicas=(1,))
+    shell.step(AlterReassignmentsRequest(request=2, targets={ORDERS: (2,)}))
+    all_are_in_sync(shell, 1, 2)
+    shell.answer()
+    shell.step(AlterReassignmentsRequest(request=3, targets={ORDERS: (2, 3)}))
+    release(shell)
+    assert moving(shell) == ReplicaAssignment((2, 3, 1), (2, 3), (1,))
+    shell.change_isr(ORDERS, 2, 3)
+    assert (moving(shell), shell.store.leaderships[ORDERS].isr) == (ReplicaAssignment((2, 3)), (2, 3))
 
 
 def test_a_move_to_where_it_is_writes_nothing() -> None:

@@ -42,20 +42,19 @@ def test_what_is_missing(
 
 
 @pytest.mark.parametrize(
-    ("present", "sentence"),
+    ("present", "installed", "sentence"),
     [
-        ({}, "Interop needs Java 17 to run Apache Spark: there is no `java` on the path."),
-        ({"java": ""}, "Interop needs Maven to fetch Spark's connector for Kafka: there is no `mvn` on the path."),
-        ({"java": "", "mvn": "", "pip": "echo 'ERROR: No matching distribution' >&2; exit 1"},
-         "pip could not install pyspark==.*: ERROR: No matching distribution"),
+        ({}, "4.2.0", "Interop needs Java 17 to run Apache Spark: there is no `java` on the path."),
+        ({"java": ""}, None, "Interop needs PySpark 4.2 or later: here is none."),
+        ({"java": ""}, "4.1.3", "Interop needs PySpark 4.2 or later: here is 4.1.3."),
+        ({"java": ""}, "4.2.0", "Interop needs Maven to fetch Spark's connector .* there is no `mvn` on the path."),
     ],
-)  # fmt: skip
+)
 def test_what_is_missing_of_spark(
-    present: dict[str, str], sentence: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    present: dict[str, str], installed: str | None, sentence: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(spark, "HOME", tmp_path / "store")
-    monkeypatch.setattr(spark, "PIP", ("pip",))
-    monkeypatch.setattr(spark, "installed_version", lambda: None)
+    monkeypatch.setattr(spark, "installed_version", lambda: installed)
     monkeypatch.setenv("PATH", programs(tmp_path, **present))
     with pytest.raises(RefereeMissing, match=sentence):
         fetch_spark()

@@ -13,7 +13,7 @@ from tests.wire.quick_twins import check_decoder, check_encoder, check_malformed
 from strandline.wire.codec import decode, encode
 from strandline.wire.fetch_asking import decode_fetch_response, encode_fetch_request
 from strandline.wire.fetch_request import decode_fetch_request
-from strandline.wire.fetch_response import encode_fetch_response
+from strandline.wire.fetch_response import encode_fetch_response, encode_only_partition
 from strandline.wire.messages.fetch import (
     AbortedTransaction,
     EpochEndOffset,
@@ -79,6 +79,19 @@ def test_slices_are_counted_but_not_read(version: int) -> None:
     assert [part for part in parts if isinstance(part, Slice)] == [partitions[0].records, partitions[2].records]
     decoded = decode(FetchResponse, version, joined(version, response))
     assert [partition.records for partition in decoded.responses[0].partitions] == contents
+
+
+@pytest.mark.parametrize("version", range(13, 19))
+@pytest.mark.parametrize("records", [None, b"", b"batches", Slice(b"a" * 200, 200)])
+def test_an_answer_about_one_partition_is_the_same_in_one_go(version: int, records: bytes | Slice | None) -> None:
+    data = PartitionData(7, 0, 100, 90, 10, records=records)
+    response = FetchResponse(
+        session_id=5, responses=[FetchableTopicResponse(topic_id=bytes(range(16)), partitions=[data])]
+    )
+    parts, body_bytes = encode_only_partition(5, bytes(range(16)), data)
+    body = b"".join([part.data if isinstance(part, Slice) else bytes(part) for part in parts])  # type: ignore[arg-type]
+    assert body == joined(version, response)
+    assert len(body) == body_bytes
 
 
 @pytest.mark.parametrize("version", versions(1))

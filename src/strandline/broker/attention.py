@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Protocol
 
+from strandline.broker.host import Host, Timer
 from strandline.broker.partition import Partition
 
 LOOK_AT_ALL_MS = 1_000
@@ -33,6 +34,7 @@ class Waiting(Protocol):
     """A fetch that waits for its partitions."""
 
     def wake(self) -> None: ...
+    def time_passed(self) -> None: ...
 
 
 class Watch:
@@ -62,7 +64,9 @@ class Watch:
 
 
 class Attention:
-    __slots__ = ("_look_at_all_every_ms", "_looked_at_all_ms", "_replica_epoch", "waiting", "wanted")
+    __slots__ = (
+        "_look_at_all_every_ms", "_looked_at_all_ms", "_replica_epoch", "_rings_ms", "_timer", "waiting", "wanted",
+    )  # fmt: skip
 
     def __init__(self) -> None:
         self.wanted: dict[Followed, None] = {}  # in the order in which they are served
@@ -70,6 +74,8 @@ class Attention:
         self._looked_at_all_ms = NEVER_MS
         self._look_at_all_every_ms = LOOK_AT_ALL_MS
         self._replica_epoch = -1
+        self._timer: Timer | None = None
+        self._rings_ms = NEVER_MS
 
     def is_due(self, replica_epoch: int, now_ms: int) -> bool:
         """Whether to look at all: it is time, or the follower lives another life (KIP-903)."""
@@ -94,6 +100,21 @@ class Attention:
             lag_max_ms = partition.settings.replica_lag_time_max_ms
             self._look_at_all_every_ms = min(LOOK_AT_ALL_MS, lag_max_ms // LOOKS_IN_LAG_TIME)
 
+    def wake_after(self, wait_ms: int, now_ms: int, host: Host) -> None:
+        """A fetch nearly always has its answer long before its time is up. One timer does for all of a session's: where
+        one rings before, who waits then sets it again."""
+        if self._timer is not None:
+            if now_ms <= self._rings_ms <= now_ms + wait_ms:
+                return
+            self._timer.cancel()
+        self._rings_ms = now_ms + wait_ms
+        self._timer = host.call_later(wait_ms, self._time_passed)
+
+    def _time_passed(self) -> None:
+        self._timer = None
+        if self.waiting is not None:
+            self.waiting.time_passed()
+
     def want_last(self, followed: Followed) -> None:
         """It had its turn."""
         self.wanted.pop(followed, None)
@@ -110,3 +131,6 @@ class Attention:
         for each in followed:
             self.forget(each)
         self._looked_at_all_ms = NEVER_MS
+        if self.waiting is None and self._timer is not None:
+            self._timer.cancel()
+            self._timer = None

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Coroutine
 from typing import Any, TypeVar
 
-from strandline.broker.procedures import begin
+from strandline.broker.procedures import follow
 
 Value = TypeVar("Value")
 
@@ -14,13 +14,13 @@ Value = TypeVar("Value")
 async def completed(procedure: Coroutine[Any, None, Value]) -> Value:
     future: asyncio.Future[Value] = asyncio.get_running_loop().create_future()
 
-    async def run() -> None:
-        try:
-            value = await procedure
-        except Exception as failure:
-            future.set_exception(failure)
+    def ended(outcome: Value | Exception) -> None:
+        if future.done():
+            return  # nobody waits for it any more
+        if isinstance(outcome, Exception):
+            future.set_exception(outcome)
         else:
-            future.set_result(value)
+            future.set_result(outcome)
 
-    begin(run())
+    follow(procedure, ended)
     return await future

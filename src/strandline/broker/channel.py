@@ -36,13 +36,12 @@ class ChannelOwner(Protocol):
     receive_buffer: memoryview
     is_stopping: bool
     is_receiving: bool
-    answered: list[Channel]
+    afterwards: list[Callable[[], object]]
 
-    def proceed_answered(self) -> None: ...
+    def do_afterwards(self) -> None: ...
     def read_cold(self, work: ColdRead) -> Future[bytes]: ...
     def buffered_bytes_changed(self, by: int) -> None: ...
     def channel_closed(self, channel: Channel) -> None: ...
-    def answer_came(self, channel: Channel) -> None: ...
 
 
 class Channel:
@@ -81,7 +80,11 @@ class Channel:
         if self.is_closed or self.outbox.parts:
             return
         self.last_progress_s = self._owner.clock()  # while it waited for us, the peer could not make any
-        self._send(self.connection.proceed())
+        parts = self.connection.proceed()
+        if parts and self._is_reading and self.connection.takes_more:
+            self._send_at_once(parts)
+        else:
+            self._send(parts)
 
     @property
     def owes_rest_of_frame(self) -> bool:
@@ -98,15 +101,15 @@ class Channel:
         return Traffic(self.connection.requests, self.received_bytes, self.outbox.sent_bytes)
 
     def _readable(self) -> None:
-        """Receive and answer; then others, whose answers came of it."""
+        """Receive and answer; then others, whose answers came of it, or who waited for it."""
         owner = self._owner
         owner.is_receiving = True
         try:
             self._receive()
         finally:
             owner.is_receiving = False
-            if owner.answered:
-                owner.proceed_answered()
+            if owner.afterwards:
+                owner.do_afterwards()
 
     def _receive(self) -> None:
         connection = self.connection

@@ -37,15 +37,22 @@ class Configuration:
         self._listeners: list[Callable[[], object]] = []
         self._topic_listeners: list[Callable[[str], object]] = []
         self._merged: dict[str, str] | None = None
+        self._parsed: dict[type[PropertySettings], PropertySettings] = {}  # of the broker, as they are now
         parse_broker(self.broker_properties())
 
     def broker_properties(self) -> Mapping[str, str]:
         if self._merged is None:
+            self._parsed = {}
             self._merged = merged(self.static, self.dynamic_default, self.dynamic_broker)
         return self._merged
 
     def of_broker(self, settings: type[Settings]) -> Settings:
-        return settings.from_properties({}, self.broker_properties())
+        """Some requests ask each time: they are parsed again only when one has changed."""
+        properties = self.broker_properties()
+        found = self._parsed.get(settings)
+        if not isinstance(found, settings):
+            found = self._parsed[settings] = settings.from_properties({}, properties)
+        return found
 
     def log_settings(self, topic: str) -> LogSettings:
         return LogSettings.from_properties(self.topics.get(topic, {}), self.broker_properties())

@@ -102,8 +102,8 @@ class RequestHandler(Protocol):
 class Connection:
     __slots__ = (
         "_cutter", "_ended", "_handler", "_has_deferred", "_held", "_held_bytes", "_is_settling", "_output",
-        "_output_bytes", "_pending", "_when_answered", "complaint", "is_closed", "lane", "local_address", "peer_host",
-        "proceed_at_once", "requests", "response_bytes_max", "room",
+        "_output_bytes", "_pending", "_when_answered", "call_afterwards", "complaint", "is_closed", "lane",
+        "local_address", "peer_host", "proceed_at_once", "requests", "response_bytes_max", "room",
     )  # fmt: skip
 
     def __init__(
@@ -126,6 +126,8 @@ class Connection:
         self._handler = handler
         self._when_answered = when_answered  # asks the owner to call `proceed`, soon
         self.proceed_at_once: Callable[[], None] | None = None  # makes it do so now, which saves a turn of the loop
+        # Does something once what is being received now, by whomever, has been handled: that saves one, too.
+        self.call_afterwards: Callable[[Callable[[], object]], None] | None = None
         self._cutter = FrameCutter(request_bytes_max)
         self.room = self._cutter.room  # where to receive, if not into the shared buffer; then `filled`, not `receive`
         self._pending: deque[Pending] = deque()  # not yet sent, the first of them unanswered

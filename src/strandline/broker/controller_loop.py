@@ -89,6 +89,11 @@ class ControllerLoop:
         topics = self._office.controller.cluster.topics.values()
         return next((topic.name for topic in topics if topic.topic_id == topic_id), None)
 
+    def lacks(self, topic: str) -> bool:
+        """Whether the controller is here, knows what there is, and has no such topic."""
+        office = self._office
+        return office is not None and office.is_in_charge and topic not in office.controller.cluster.topics
+
     def knows(self, topic: str) -> bool:
         """Whether the controller, if it is here, has such a topic, be it one that goes."""
         return self._office is not None and topic in self._office.controller.cluster.topics

@@ -202,13 +202,23 @@ class FetchSessions:
             raise Refused(ErrorCode.INVALID_FETCH_SESSION_EPOCH, f"the session is at epoch {session.epoch}")
         if session.by_topic_id != (version >= 13):
             raise Refused(ErrorCode.FETCH_SESSION_TOPIC_ID_ERROR, "a session has topic names or ids, not both")
-        session.epoch = 1 if session.epoch == INT_MAX else session.epoch + 1
-        session.last_used_ms = now_ms
-        self._sessions[session.session_id] = self._sessions.pop(session.session_id)
+        self._move_on(session, now_ms)
         _update(session, version, request)
         if not session.followed:
             self._drop(session.session_id)
         return session
+
+    def goes_on(self, session: FetchSession, epoch: int, now_ms: int) -> bool:
+        """Whether a request of this epoch is the next one of this session; if so, it has begun."""
+        if session.epoch != epoch or self._sessions.get(session.session_id) is not session:
+            return False
+        self._move_on(session, now_ms)
+        return True
+
+    def _move_on(self, session: FetchSession, now_ms: int) -> None:
+        session.epoch = 1 if session.epoch == INT_MAX else session.epoch + 1
+        session.last_used_ms = now_ms
+        self._sessions[session.session_id] = self._sessions.pop(session.session_id)  # the last in use
 
 
 def _update(session: FetchSession, version: int, request: FetchRequest) -> None:

@@ -3,19 +3,27 @@
 Each look at a partition does, in this order: who asks is one of its replicas, in this epoch and this life (KIP-320,
 KIP-903); its log is a beginning of ours (KIP-595); then its offset is its progress, which may commit what others wait
 for; then what comes next is read. A request looks at the partitions that want it (`attention`), all of them now and
-then; those that wait together are looked at together, once in a turn of the event loop.
+then; those that wait together are looked at together, once what made them look has been received to its end.
 """
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Mapping
 
 from strandline.broker.attention import Attention
 from strandline.broker.dispatch import Body, Instead, Request
 from strandline.broker.fetch_answers import diverging_epoch, partition_of, placed, topic_response
-from strandline.broker.fetch_sessions import FetchContext, FetchSessions, FollowedPartition, TopicKey, has_records
+from strandline.broker.fetch_sessions import (
+    FetchContext,
+    FetchSession,
+    FetchSessions,
+    FollowedPartition,
+    TopicKey,
+    has_records,
+)
+from strandline.broker.follower_lane import follower_lane_of
 from strandline.broker.host import Host
+from strandline.broker.long_polls import LongPoll
 from strandline.broker.partition import Partition
 from strandline.broker.partitions import Partitions
 from strandline.broker.replication_quotas import ReplicationQuotas
@@ -23,7 +31,12 @@ from strandline.log.log_slice import LogSlice
 from strandline.model.failures import ErrorCode, Refused, StorageFailed
 from strandline.replication.effects import NO_BROKER_EPOCH
 from strandline.replication.leader import Leader
-from strandline.wire.fetch_response import encode_fetch_response
+from strandline.wire.fetch_response import (
+    TOPIC_IDS_FROM,
+    encode_fetch_response,
+    encode_only_partition,
+    has_no_tags,
+)
 from strandline.wire.messages.fetch import (
     FetchableTopicResponse,
     FetchRequest,
@@ -31,8 +44,6 @@ from strandline.wire.messages.fetch import (
     PartitionData,
     ReplicaState,
 )
-
-logger = logging.getLogger(__name__)
 
 Answers = list[tuple[FollowedPartition, PartitionData]]
 
@@ -55,12 +66,26 @@ class FollowerFetches:
         self._fetch_max_bytes = fetch_max_bytes
 
     def answer(self, request: Request, asked: FetchRequest) -> Body | Instead:
-        now_ms, replica = self.host.now_ms(), asked.replica_state
         try:
-            context = self._sessions.context(request.api_version, asked, now_ms)
+            context = self._sessions.context(request.api_version, asked, self.host.now_ms())
         except Refused as refused:
             return encode_fetch_response(request.api_version, FetchResponse(error_code=refused.error_code))
-        session = context.session
+        if context.is_incremental:
+            self._open_lane(request, asked, context)
+        return self.answer_next(request, asked, context)
+
+    def _open_lane(self, request: Request, asked: FetchRequest, context: FetchContext) -> None:
+        """If the next request of the connection looks like this one, it will be known by that."""
+        lane = follower_lane_of(request, asked, context, self)
+        if lane is not None:
+            request.connection.lane = lane
+
+    def goes_on(self, session: FetchSession, session_epoch: int) -> bool:
+        return self._sessions.goes_on(session, session_epoch, self.host.now_ms())
+
+    def answer_next(self, request: Request, asked: FetchRequest, context: FetchContext) -> Body | Instead:
+        """Of a session that has been told what this request says."""
+        now_ms, replica, session = self.host.now_ms(), asked.replica_state, context.session
         attention = Attention() if session is None or session.attention is None else session.attention
         if attention.is_due(replica.replica_epoch, now_ms):
             attention.want_all(context.followed, replica.replica_epoch, now_ms)
@@ -105,7 +130,9 @@ class FollowerFetches:
         try:
             partition = partition_of(self._partitions, followed)
             leader = self._check_follower(partition, followed, replica)
-            attention.looks_at(followed, partition)
+            watch = followed.watch
+            if watch is None or watch.partition is not partition:
+                attention.looks_at(followed, partition)
             diverging = diverging_epoch(partition, followed)
             if diverging is not None:
                 return placed(followed, partition, diverging_epoch=diverging)
@@ -155,6 +182,12 @@ class FollowerFetches:
         if leader is None:
             partition.check_leader()
         assert leader is not None
+        if (
+            followed.current_leader_epoch == leader.leader_epoch
+            and leader.broker_id != replica.replica_id in leader.replicas
+            and NO_BROKER_EPOCH != replica.replica_epoch == self._live_brokers.get(replica.replica_id)
+        ):
+            return leader  # nearly always; what follows says what is wrong
         leader.check_follower_fetch(
             replica.replica_id, leader_epoch=followed.current_leader_epoch, broker_epoch=replica.replica_epoch
         )
@@ -169,11 +202,14 @@ class FollowerFetches:
     # Answering.
 
     def body(self, version: int, context: FetchContext, attention: Attention, answers: Answers) -> Body:
+        if len(answers) == 1 and context.session is not None and version >= TOPIC_IDS_FROM:
+            followed, data = answers[0]
+            if has_no_tags(data) and isinstance(followed.topic, bytes):
+                self._told(followed, data, attention)
+                return encode_only_partition(context.session_id, followed.topic, data)
         topics: dict[TopicKey, FetchableTopicResponse] = {}
         for followed, data in answers:
-            followed.has_news(data)  # takes note
-            if has_records(data):
-                attention.want_last(followed)
+            self._told(followed, data, attention)
             topic = topics.get(followed.topic)
             if topic is None:
                 topic = topics[followed.topic] = topic_response(followed.topic)
@@ -182,64 +218,46 @@ class FollowerFetches:
             attention.rest(context.followed)
         return encode_fetch_response(version, FetchResponse(0, 0, context.session_id, list(topics.values())))
 
+    def _told(self, followed: FollowedPartition, data: PartitionData, attention: Attention) -> None:
+        followed.has_news(data)  # takes note
+        if has_records(data):
+            attention.want_last(followed)
 
-class FollowerPoll:
+
+class FollowerPoll(LongPoll[FollowerFetches, Attention]):
     """A fetch that waits until a log has grown."""
 
-    __slots__ = ("_asked", "_attention", "_context", "_fetches", "_is_looking", "_request", "_timer")
+    __slots__ = ("_ends_ms",)
 
-    def __init__(
-        self,
-        fetches: FollowerFetches,
-        request: Request,
-        asked: FetchRequest,
-        context: FetchContext,
-        attention: Attention,
-    ) -> None:
-        self._fetches = fetches
-        self._request = request
-        self._asked = asked
-        self._context = context
-        self._attention = attention
-        self._is_looking = False
-        self._timer = fetches.host.call_later(asked.max_wait_ms, self._time_is_up)
-        attention.waiting = self
-        request.when_abandoned = self._end
+    def _begin(self) -> None:
+        now_ms = self._fetches.host.now_ms()
+        self._ends_ms = now_ms + self._asked.max_wait_ms
+        self._watched.waiting = self
+        self._watched.wake_after(self._asked.max_wait_ms, now_ms, self._fetches.host)
 
-    def wake(self) -> None:
-        """More may move in the same turn: look at them together."""
+    def wake(self, _: object = None) -> None:
+        """More may move in the same receive: look at them together."""
         if not self._is_looking:
             self._is_looking = True
-            self._fetches.host.call_soon(self._look)
+            (self._request.connection.call_afterwards or self._fetches.host.call_soon)(self._look)
 
-    def _look(self) -> None:
-        self._is_looking = False
-        if self._request.parts is None and not self._request.connection.is_closed:
-            self._read(is_last=False)
+    def time_passed(self) -> None:
+        """Some has, since this fetch or one before it began to wait."""
+        now_ms = self._fetches.host.now_ms()
+        left_ms = self._ends_ms - now_ms
+        if 0 < left_ms <= self._asked.max_wait_ms:
+            self._watched.wake_after(left_ms, now_ms, self._fetches.host)
+        else:  # more is left than there was if somebody has set the clock back
+            self._look(is_last=True)
 
-    def _time_is_up(self) -> None:
-        self._read(is_last=True)
-
-    def _read(self, *, is_last: bool) -> None:
-        """Whatever goes wrong that nobody foresaw, the peer must not wait for ever: its connection ends."""
-        try:
-            answers, is_enough = self._fetches.look(self._context, self._attention, self._asked)
-            body = None
-            if is_enough or is_last:
-                body = self._fetches.body(self._request.api_version, self._context, self._attention, answers)
-        except Exception:
-            logger.exception("the long poll of a follower failed; its connection is closed")
-            self._end()
-            self._request.connection.end("a long poll failed here")
-            self._request.deliver([])
-            return
-        if body is not None:
-            self._end()
-            self._request.answer_at_once(body)
+    def _body(self, is_last: bool) -> Body | None:
+        answers, is_enough = self._fetches.look(self._context, self._watched, self._asked)
+        if is_enough or is_last:
+            return self._fetches.body(self._request.api_version, self._context, self._watched, answers)
+        return None
 
     def _end(self) -> None:
-        self._timer.cancel()
-        if self._attention.waiting is self:
-            self._attention.waiting = None
+        if self._watched.waiting is self:
+            self._watched.waiting = None
         if self._context.session is None:
-            self._attention.rest(self._context.followed)
+            self._watched.rest(self._context.followed)

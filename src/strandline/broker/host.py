@@ -15,6 +15,8 @@ from contextlib import suppress
 from typing import Protocol, TypeVar
 from uuid import UUID, uuid4
 
+from strandline.broker import patience
+
 Result = TypeVar("Result")
 
 
@@ -42,6 +44,7 @@ class LoopHost:
     def __init__(self, threads: int) -> None:
         self._loop = asyncio.get_running_loop()
         self._threads = ThreadPoolExecutor(threads, thread_name_prefix="background")
+        self._patience = patience.Patience(self._loop)
         self._jobs = 0
 
     @property
@@ -61,6 +64,8 @@ class LoopHost:
             self._loop.call_soon_threadsafe(callback)
 
     def call_later(self, delay_ms: float, callback: Callable[[], object]) -> Timer:
+        if delay_ms >= patience.FROM_MS:
+            return self._patience.call_later(delay_ms, callback)
         return self._loop.call_later(delay_ms / 1000, callback)
 
     def run_in_thread(self, work: Callable[[], Result], done: Callable[[Future[Result]], object]) -> None:

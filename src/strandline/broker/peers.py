@@ -16,7 +16,7 @@ from functools import partial
 from typing import Any, Protocol, TypeVar
 
 from strandline.broker.procedures import begin
-from strandline.client.connection import Connection
+from strandline.client.connection import Connection, HearBegun
 from strandline.client.failures import ClientError
 from strandline.client.settings import Address, ClientSettings
 from strandline.metadata.answer import Answer, Unanswered
@@ -40,8 +40,18 @@ class Purpose(Enum):
 
 class Peers(Protocol):
     def ask(
-        self, broker_id: int, request: Message, response: type[M], *, version: int, purpose: Purpose, timeout_ms: int
-    ) -> Answer[M]: ...
+        self,
+        broker_id: int,
+        request: Message,
+        response: type[M],
+        *,
+        version: int,
+        purpose: Purpose,
+        timeout_ms: int,
+        hear_begun: HearBegun | None = None,
+    ) -> Answer[M]:
+        """`hear_begun` may be given the body of an answer as far as it has come, before all of it is delivered."""
+        ...
 
     def hang_up(self, broker_id: int, purpose: Purpose) -> None:
         """Give up what is under way; the next request goes over a new connection."""
@@ -103,7 +113,15 @@ class SocketPeers:
         self._is_open = True
 
     def ask(
-        self, broker_id: int, request: Message, response: type[M], *, version: int, purpose: Purpose, timeout_ms: int
+        self,
+        broker_id: int,
+        request: Message,
+        response: type[M],
+        *,
+        version: int,
+        purpose: Purpose,
+        timeout_ms: int,
+        hear_begun: HearBegun | None = None,
     ) -> Answer[M]:
         if broker_id == self._broker_id and request.api_key in self._own:
             return self._own.ask(request, self._loop.call_soon)
@@ -112,7 +130,14 @@ class SocketPeers:
         if not self._is_open:
             self._loop.call_soon(answer.deliver, PeerFailed(STOPS))
         elif connection is not None and connection.is_open:
-            self._send(connection, request, response, version, timeout_ms, answer)
+            connection.send_then(
+                request,
+                response,
+                partial(_deliver, answer),
+                version=version,
+                timeout_ms=timeout_ms,
+                hear_begun=hear_begun,
+            )
         else:
             asking = self._connect_and_send((broker_id, purpose), request, response, version, timeout_ms, answer)
             task = self._loop.create_task(asking)
@@ -151,7 +176,7 @@ class SocketPeers:
         except (ClientError, asyncio.CancelledError) as failure:
             answer.deliver(PeerFailed(str(failure) or STOPS))
             return
-        self._send(connection, request, response, version, timeout_ms, answer)
+        connection.send_then(request, response, partial(_deliver, answer), version=version, timeout_ms=timeout_ms)
 
     async def _connected(self, place: tuple[int, Purpose]) -> Connection:
         connection = self._connections.get(place)
@@ -171,17 +196,6 @@ class SocketPeers:
             return connection
         finally:
             del self._connecting[place]
-
-    def _send(
-        self,
-        connection: Connection,
-        request: Message,
-        response: type[M],
-        version: int,
-        timeout_ms: int,
-        answer: Answer[M],
-    ) -> None:
-        connection.send_then(request, response, partial(_deliver, answer), version=version, timeout_ms=timeout_ms)
 
 
 def _deliver(answer: Answer[M], outcome: M | ClientError) -> None:

@@ -24,22 +24,38 @@ from strandline.wire.layout import Message
 
 logger = logging.getLogger(__name__)
 
-ITEMS_PER_TURN = 100
+TURN_MS = 5
+ITEMS_PER_TURN = 100  # of a response that is encoded here
 Item = TypeVar("Item")
 Value = TypeVar("Value")
 Procedure = Coroutine[Answer[Any], None, Value]
 
 
-def begin(procedure: Procedure[None]) -> None:
-    """Whatever it does not catch is our bug: it is logged, and nothing else happens."""
+def begin(procedure: Procedure[None], may_end_by: tuple[type[Exception], ...] = ()) -> None:
+    """Whatever else it does not catch is our bug: it is logged, and nothing else happens."""
+
+    def ended(outcome: Exception | None) -> None:
+        if outcome is not None and not isinstance(outcome, may_end_by):
+            logger.error("%s failed", procedure, exc_info=outcome)
+
+    follow(procedure, ended)
+
+
+def follow(procedure: Procedure[Value], ended: Callable[[Value | Exception], None]) -> None:
+    """Go on with it until it has to wait, and again from there. `ended` hears what it returned or raised.
+
+    A coroutine that awaits another one and catches what it raises would do as well, but for one thing: if the answer
+    never comes, as in a simulation that is over, both are garbage at once, and Python may end the inner one first and
+    then finds the outer one awaiting what is just being ended.
+    """
     try:
         answer = procedure.send(None)
-    except StopIteration:
-        return
-    except Exception:
-        logger.exception("%s failed", procedure)
-        return
-    answer.then(lambda _: begin(procedure))
+    except StopIteration as end:
+        ended(end.value)
+    except Exception as failure:
+        ended(failure)
+    else:
+        answer.then(lambda _: follow(procedure, ended))
 
 
 def pause(host: Host, milliseconds: float) -> Answer[None]:
@@ -54,16 +70,13 @@ async def all_of(procedures: Iterable[Procedure[Value]]) -> list[Value | Excepti
     all_done: Answer[None] = Answer()
     numbered = list(enumerate(procedures))
 
-    async def run(number: int, procedure: Procedure[Value]) -> None:
-        try:
-            outcomes[number] = await procedure
-        except Exception as failure:
-            outcomes[number] = failure
+    def ended(number: int, outcome: Value | Exception) -> None:
+        outcomes[number] = outcome
         if len(outcomes) == len(numbered):
             all_done.deliver(None)
 
     for number, procedure in numbered:
-        begin(run(number, procedure))
+        follow(procedure, partial(ended, number))
     if numbered:
         await all_done
     return [outcomes[number] for number, _ in numbered]
@@ -80,12 +93,14 @@ async def each_of(procedures: Iterable[Procedure[Value]]) -> list[Value]:
 
 
 async def in_turns(host: Host, items: Iterable[Item], function: Callable[[Item], Value]) -> list[Value]:
-    """For many items of one request: after each hundred, others have their turn."""
+    """For many items of one request: after some milliseconds, others have their turn."""
     values = []
-    for number, item in enumerate(items, 1):
+    began_ms = host.now_ms()
+    for item in items:
         values.append(function(item))
-        if number % ITEMS_PER_TURN == 0:
+        if not 0 <= host.now_ms() - began_ms < TURN_MS:  # the clock may have been set back
             await in_thread(host, lambda: None)  # there and back, like any work that a stop waits for
+            began_ms = host.now_ms()
     return values
 
 

@@ -16,11 +16,13 @@ import logging
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
+from strandline.broker.begun_answer import BegunAnswer
 from strandline.broker.fetcher_settings import FetcherSettings
 from strandline.broker.host import Host, Timer
 from strandline.broker.partition import Partition
 from strandline.broker.peers import Peers, Purpose
 from strandline.broker.replication_quotas import ReplicationQuotas
+from strandline.client.connection import HearBegun
 from strandline.log.log import Log
 from strandline.metadata.answer import Answer
 from strandline.model.failures import CorruptData, ErrorCode, StorageFailed
@@ -29,6 +31,7 @@ from strandline.replication.effects import ReplicaEffect
 from strandline.replication.log_view import EpochEnd
 from strandline.replication.progress import NEVER_MS
 from strandline.replication.requests import AskEpochEnd, AskOffset, Fetch, FetchAnswer, FollowerRequest
+from strandline.wire.fetch_asking import read_beginning
 from strandline.wire.layout import Message
 from strandline.wire.messages.fetch import (
     FetchPartition,
@@ -89,6 +92,7 @@ class ReplicaFetcher:
         self._asked_all_ms = NEVER_MS
         self._session_id, self._session_epoch = NO_SESSION, FIRST_EPOCH
         self._is_asking = False
+        self._begun: BegunAnswer | None = None  # of the fetch that is under way
         self._timer: Timer | None = None
         self._interrupt: Timer | None = None
         self._was_interrupted = False
@@ -273,7 +277,19 @@ class ReplicaFetcher:
         self._asked |= fetches
         for key in fetches:
             del self._unsettled[key]
-        self._send(request, FetchResponse, FETCH_VERSION).then(self._fetch_answered)
+        self._begun = None
+        self._send(request, FetchResponse, FETCH_VERSION, self._hear_begun).then(self._fetch_answered)
+
+    def _hear_begun(self, body: memoryview) -> None:
+        """Of the answer, while the rest comes."""
+        beginning = read_beginning(body)
+        if beginning is None or beginning.session_id != self._session_id:
+            return
+        key = beginning.topic_id, beginning.partition_index
+        if self._begun is None and key in self._partitions and key in self._asked:
+            self._begun = BegunAnswer(self._partitions[key], self._asked[key])
+        if self._begun is not None:
+            self._begun.take(memoryview(beginning.records), self._host.now_ms())
 
     def _fetch_answered(self, answer: Answer[FetchResponse]) -> None:
         self._heard(answer, self._fetched)
@@ -316,6 +332,10 @@ class ReplicaFetcher:
         if partition is None or request is None or follower is None:
             return
         self._unsettled[key] = None
+        records = data.records if isinstance(data.records, bytes | memoryview) else b""
+        self._quotas.follower.count(partition, len(records))
+        if self._begun is not None:  # it is about this partition alone
+            request, records = self._begun.request, records[self._begun.taken_bytes :]
         diverging = data.diverging_epoch
         answer = FetchAnswer(
             ErrorCode(data.error_code) if data.error_code else ErrorCode.NONE,
@@ -324,8 +344,6 @@ class ReplicaFetcher:
             EpochEnd(diverging.epoch, diverging.end_offset) if diverging.epoch >= 0 else None,
         )
         effects = follower.fetch_answered(request, answer, self._host.now_ms())
-        records = data.records if isinstance(data.records, bytes | memoryview) else b""
-        self._quotas.follower.count(partition, len(records))
         self._carry_out(partition, effects, records)
 
     def _carry_out(
@@ -344,11 +362,18 @@ class ReplicaFetcher:
 
     # Hearing.
 
-    def _send(self, request: Message, response: type[M], version: int) -> Answer[M]:
+    def _send(
+        self, request: Message, response: type[M], version: int, hear_begun: HearBegun | None = None
+    ) -> Answer[M]:
         self._is_asking = True
-        timeout_ms = self._settings.replica_socket_timeout_ms
         return self._peers.ask(
-            self._leader_id, request, response, version=version, purpose=Purpose.FETCH, timeout_ms=timeout_ms
+            self._leader_id,
+            request,
+            response,
+            version=version,
+            purpose=Purpose.FETCH,
+            timeout_ms=self._settings.replica_socket_timeout_ms,
+            hear_begun=hear_begun,
         )
 
     def _heard(self, answer: Answer[M], handle: Callable[[M], None]) -> None:

@@ -50,8 +50,8 @@ class Server:
         self._connections_by_ip: Counter[str] = Counter()
         self._creation_rate = CreationRate(settings.max_connection_creation_rate, self.loop.time)
         self._channels: set[Channel] = set()
-        self.answered: list[Channel] = []  # whose answers wait to be sent
-        self.is_receiving = False  # a channel is, and sends them afterwards
+        self.afterwards: list[Callable[[], object]] = []  # what there is to do once this receive is handled
+        self.is_receiving = False  # a channel is, and does that afterwards
         self._buffered_bytes = 0
         self._listeners: list[socket.socket] = []
         self._threads = ThreadPoolExecutor(settings.num_io_threads, thread_name_prefix="cold-read")
@@ -90,7 +90,7 @@ class Server:
 
     async def stop(self) -> None:
         """Accept and receive nothing more, finish the answers that are being sent, close."""
-        self.proceed_answered()  # given by handlers that stopped just before
+        self.do_afterwards()  # answers, given by handlers that stopped just before
         self.is_stopping = True
         if self._stalled_check is not None:
             self._stalled_check.cancel()
@@ -175,17 +175,17 @@ class Server:
         if self._all_closed is not None and not self._channels:
             self._all_closed.set()
 
-    def answer_came(self, channel: Channel) -> None:
-        """Not at once: who gives an answer may be in the midst of another connection's requests. Once that has been
-        received, the channel says so (`proceed_answered`); else it is in another turn of the loop."""
-        if not (self.answered or self.is_receiving):
-            self.loop.call_soon(self.proceed_answered)
-        self.answered.append(channel)
+    def call_afterwards(self, callback: Callable[[], object]) -> None:
+        """Not at once: who gives an answer, or wakes who waits, may be in the midst of another connection's requests.
+        Once that has been received, the channel says so (`do_afterwards`); else it is in another turn of the loop."""
+        if not (self.afterwards or self.is_receiving):
+            self.loop.call_soon(self.do_afterwards)
+        self.afterwards.append(callback)
 
-    def proceed_answered(self) -> None:
-        answered, self.answered = self.answered, []
-        for channel in answered:
-            channel.proceed()
+    def do_afterwards(self) -> None:
+        afterwards, self.afterwards = self.afterwards, []
+        for callback in afterwards:
+            callback()
 
     # Accepting.
 
@@ -234,13 +234,14 @@ class Server:
         channel = Channel(self, connected)
         channel.connection = Connection(
             self._handler,
-            lambda: self.answer_came(channel),
+            lambda: self.call_afterwards(channel.proceed),
             request_bytes_max=self._settings.socket_request_max_bytes,
             response_bytes_max=self._settings.queued_max_response_bytes,
             peer_host=host,
             local_address=local_address,
         )
         channel.connection.proceed_at_once = channel.proceed
+        channel.connection.call_afterwards = self.call_afterwards
         self._channels.add(channel)
         self._connections_by_ip[host] += 1
         self.counters.accepted += 1

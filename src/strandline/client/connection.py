@@ -15,6 +15,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, NamedTuple, Self, TypeVar, cast
 
+from strandline.client.connection_failures import describe_no_connection, describe_stranger
 from strandline.client.failures import BrokerRefused, BrokerUnreachable, ClientError
 from strandline.client.frame_buffer import FrameBuffer
 from strandline.client.negotiation import (
@@ -38,9 +39,12 @@ from strandline.wire.versions import SPOKEN, ApiKey
 R = TypeVar("R", bound=Message)
 
 CORRELATION_IDS = 2**31
-TLS_ALERT = b"\x15\x03"
 CLOSE_TIMEOUT_S = 5.0
 NEVER = float("inf")
+BEGUN_BYTES_MIN = 64 * 1024  # at once, or it is not worth telling who hears of answers that have begun
+
+
+HearBegun = Callable[[memoryview], object]
 
 
 class Pending(NamedTuple):
@@ -51,6 +55,7 @@ class Pending(NamedTuple):
     version: int
     decode: Decoder
     tell: Callable[[Any], object]  # the answer, or a `ClientError`
+    hear_begun: HearBegun | None  # is given what there is of a large answer while the rest comes
     is_kept: bool  # whether who is told keeps what it is given
     deadline_s: float  # by the clock of the event loop
     timeout_ms: int
@@ -142,16 +147,19 @@ class Connection(asyncio.BufferedProtocol):
         *,
         version: int,
         timeout_ms: int,
+        hear_begun: HearBegun | None = None,
     ) -> None:
         """Sends at once, and tells as soon as the answer is there: no future, no other turn of the event loop.
 
-        What is told is good until `tell` returns: records are views of a buffer that is used again.
+        What is told is good until `tell` returns: records are views of a buffer that is used again. `hear_begun` is
+        given the body of a large answer as far as it has come, again and again; all of it is told in the end.
         """
         if self.failure is not None:
             self._loop.call_soon(tell, self.failure)
             return
         api_key = request.api_key
-        self._begin(api_key, version, parts_of(request, version), decoder_of(response), tell, False, timeout_ms)
+        decode = decoder_of(response)
+        self._begin(api_key, version, parts_of(request, version), decode, tell, False, timeout_ms, hear_begun)
 
     def send_unanswered(self, request: Message, *, version_max: int | None = None) -> None:
         """For Produce with acks=0, which no broker answers."""
@@ -238,12 +246,15 @@ class Connection(asyncio.BufferedProtocol):
         tell: Callable[[Any], object],
         is_kept: bool,
         timeout_ms: int,
+        hear_begun: HearBegun | None = None,
     ) -> None:
         deadline_s = self._loop.time() + timeout_ms / 1000
         if deadline_s < self._watched_until_s:
             self._watch(deadline_s)
         correlation_id = self._write(api_key, version, body)
-        self._pending.append(Pending(correlation_id, api_key, version, decode, tell, is_kept, deadline_s, timeout_ms))
+        self._pending.append(
+            Pending(correlation_id, api_key, version, decode, tell, hear_begun, is_kept, deadline_s, timeout_ms)
+        )
 
     def _watch(self, deadline_s: float) -> None:
         """Look at that moment whether something is overdue. One timer for all: nearly always nothing is."""
@@ -281,8 +292,17 @@ class Connection(asyncio.BufferedProtocol):
         try:
             for frame in self._frames.filled(nbytes):
                 self._take_answer(frame)
+            if nbytes >= BEGUN_BYTES_MIN and self._pending:
+                self._hear_begun(self._pending[0])
         except ProtocolError as error:
             self._fail(ClientError(describe_stranger(self.address, self._frames.first_bytes, error)))
+
+    def _hear_begun(self, pending: Pending) -> None:
+        begun = self._frames.begun()
+        if pending.hear_begun is None or len(begun) < BEGUN_BYTES_MIN:
+            return
+        if decode_correlation_id(begun) == pending.correlation_id:
+            pending.hear_begun(response_body(pending.api_key, pending.version, begun))
 
     def connection_lost(self, exc: Exception | None) -> None:
         reason = f": {exc}" if exc is not None else ""
@@ -331,34 +351,6 @@ class Connection(asyncio.BufferedProtocol):
                 self._loop.call_soon(each.tell, failure)
         while self._waiting:
             self._admit_waiting()
-
-
-def describe_no_connection(address: Address, error: OSError) -> str:
-    if isinstance(error, ConnectionRefusedError):
-        return f"no broker at {address}: start one with `strandline serve`, or name another with -b host:port"
-    if isinstance(error, socket.gaierror):
-        return f"there is no host {address.host!r}: check the address of the broker"
-    if type(error).__module__ == "ssl":
-        return describe_no_trust(address, error)
-    return f"no connection to {address}: {error.strerror or error}"
-
-
-def describe_no_trust(address: Address, error: OSError) -> str:
-    said = getattr(error, "verify_message", "") or getattr(error, "reason", "") or str(error)
-    if hasattr(error, "verify_message"):
-        return (
-            f"the certificate of {address} is not trusted: {said}; name the authority that signed it with"
-            " ssl.truststore.location (and ssl.truststore.type=PEM)"
-        )
-    return f"no TLS with {address}: {said}; is that a listener for SSL or SASL_SSL?"
-
-
-def describe_stranger(address: Address, first_bytes: bytes, error: ProtocolError) -> str:
-    if first_bytes == b"HTTP":
-        return f"{address} is a web server, not a broker: check the port"
-    if first_bytes.startswith(TLS_ALERT):
-        return f"{address} speaks TLS: set security.protocol to SSL or SASL_SSL, or use a plain-text listener"
-    return f"what {address} answers is not Kafka's protocol: {error}"
 
 
 def _resolve(answer: asyncio.Future[Any], outcome: Any) -> None:

@@ -52,6 +52,10 @@ class FrameBuffer:
             yield memoryview(self._buffer)[frame_start : frame_start + size]
         self._make_room()
 
+    def begun(self) -> memoryview:
+        """What is there of the next frame, good until more is received."""
+        return memoryview(self._buffer)[self._start + SIZE.size : self._filled]
+
     def kept(self, frame: memoryview) -> memoryview:
         """The frame that `filled` has just given, for who keeps it: a copy, or the whole buffer if it is all that is
         in there."""

@@ -40,7 +40,12 @@ class Log(LogWriter):
     # Following a leader.
 
     def append_replicated(self, data: Buffer, *, now_ms: int) -> int:
-        """As follower: take the leader's batches as they are; returns the new log end offset.
+        """As follower: take the leader's batches as they are; returns the new log end offset."""
+        self.take_replicated(data, now_ms=now_ms)
+        return self.log_end_offset
+
+    def take_replicated(self, data: Buffer, *, now_ms: int) -> int:
+        """The same; returns how many bytes were taken.
 
         A batch cut short at the end of `data` is left for the next fetch. `CorruptData` means the leader's bytes are
         bad or out of order; what came before them is kept.
@@ -61,7 +66,7 @@ class Log(LogWriter):
                 self.flush_wanted(self.log_end_offset)
         except OSError as error:
             raise self.failed(error) from error
-        return self.log_end_offset
+        return position
 
     def _take_plain(self, data: memoryview, position: int, now_ms: int) -> int:
         """The short way, up to the first batch that has anything particular about it: where that is."""

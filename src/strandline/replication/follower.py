@@ -147,8 +147,7 @@ class Follower:
 
     def fetch_answered(self, request: Fetch, answer: FetchAnswer, now_ms: int) -> Effects:
         """FollowerReplicate, or what stands in its way."""
-        current = self._next_request()
-        if not isinstance(current, Fetch) or not request.asks_the_same_as(current):
+        if not self.still_asks(request):
             return LATE
         if answer.error_code is ErrorCode.OFFSET_OUT_OF_RANGE:
             self.state = FollowerState.ASKING_END
@@ -158,6 +157,11 @@ class Follower:
         if answer.diverging is not None:
             return self._cut(answer.diverging)
         return (AppendFetched(Adopt(answer.high_watermark, answer.log_start_offset)),)
+
+    def still_asks(self, request: Fetch) -> bool:
+        """Whether an answer to it is wanted."""
+        current = self._next_request()
+        return isinstance(current, Fetch) and request.asks_the_same_as(current)
 
     def epoch_end_answered(self, request: AskEpochEnd, error_code: ErrorCode, end: EpochEnd, now_ms: int) -> Effects:
         """FollowerTruncate."""

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from strandline.broker.peers import PeerFailed
+from strandline.client.connection import HearBegun
 from strandline.metadata.answer import Answer
 from strandline.simulation.network import Line, Network
 from strandline.simulation.simulated_host import SimulatedHost
@@ -24,10 +25,17 @@ SIZE_BYTES = 4
 
 
 class Call:
-    __slots__ = ("answer", "api_key", "correlation_id", "deadline", "response", "version")
+    __slots__ = ("answer", "api_key", "correlation_id", "deadline", "hear_begun", "response", "version")
 
     def __init__(
-        self, correlation_id: int, api_key: int, version: int, response: type[Any], answer: Answer[Any], deadline: Event
+        self,
+        correlation_id: int,
+        api_key: int,
+        version: int,
+        response: type[Any],
+        answer: Answer[Any],
+        deadline: Event,
+        hear_begun: HearBegun | None,
     ) -> None:
         self.correlation_id = correlation_id
         self.api_key = api_key
@@ -35,6 +43,7 @@ class Call:
         self.response = response
         self.answer = answer
         self.deadline = deadline
+        self.hear_begun = hear_begun
 
 
 class Caller:
@@ -54,11 +63,19 @@ class Caller:
     def in_flight(self) -> int:
         return len(self._calls)
 
-    def ask(self, request: Message, response: type[M], *, version: int, timeout_ms: int) -> Answer[M]:
+    def ask(
+        self,
+        request: Message,
+        response: type[M],
+        *,
+        version: int,
+        timeout_ms: int,
+        hear_begun: HearBegun | None = None,
+    ) -> Answer[M]:
         answer: Answer[M] = Answer()
         self._correlation_id += 1
         deadline = self._host.call_later(timeout_ms, lambda: self._fail(f"no answer within {timeout_ms} ms"))
-        call = Call(self._correlation_id, request.api_key, version, response, answer, deadline)
+        call = Call(self._correlation_id, request.api_key, version, response, answer, deadline, hear_begun)
         self._calls.append(call)
         self.tell(request, version=version, correlation_id=self._correlation_id)
         return answer
@@ -104,6 +121,8 @@ class Caller:
         assert decode_correlation_id(frame) == call.correlation_id, "an answer to another request"
         call.deadline.cancel()
         body = response_body(call.api_key, call.version, memoryview(frame))
+        if call.hear_begun is not None:
+            call.hear_begun(body[: len(body) // 2])
         call.answer.deliver(decoder_of(call.response)(call.version, body))
 
 

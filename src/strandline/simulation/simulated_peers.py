@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from strandline.broker.peers import LocalHandler, OwnRequests, PeerFailed, Purpose
+from strandline.client.connection import HearBegun
 from strandline.client.settings import Address
 from strandline.metadata.answer import Answer
 from strandline.simulation.calls import Caller
@@ -35,7 +36,15 @@ class SimulatedPeers:
         self._callers: dict[tuple[int, Purpose], Caller] = {}
 
     def ask(
-        self, broker_id: int, request: Message, response: type[M], *, version: int, purpose: Purpose, timeout_ms: int
+        self,
+        broker_id: int,
+        request: Message,
+        response: type[M],
+        *,
+        version: int,
+        purpose: Purpose,
+        timeout_ms: int,
+        hear_begun: HearBegun | None = None,
     ) -> Answer[M]:
         if broker_id == self._broker_id and request.api_key in self._own:
             return self._own.ask(request, self._host.call_soon)
@@ -46,7 +55,7 @@ class SimulatedPeers:
                 return self._failed(f"nobody knows where broker {broker_id} is")
             caller = Caller(self._network, self._host, self._place, address.host, f"broker-{self._broker_id}")
             self._callers[broker_id, purpose] = caller
-        return caller.ask(request, response, version=version, timeout_ms=timeout_ms)
+        return caller.ask(request, response, version=version, timeout_ms=timeout_ms, hear_begun=hear_begun)
 
     @property
     def is_asking_ourselves(self) -> bool:

@@ -20,6 +20,7 @@ from strandline.broker.host import Host, LoopHost
 from strandline.broker.network_settings import NetworkSettings
 from strandline.broker.peers import LocalHandler, PeerFailed, Purpose, SocketPeers
 from strandline.broker.server import Server
+from strandline.client.connection import HearBegun
 from strandline.client.settings import Address, ClientSettings
 from strandline.log.filesystem import RealFile, RealFileSystem
 from strandline.metadata.answer import Answer
@@ -94,7 +95,15 @@ class FaultyPeers(SocketPeers):
         self._host = host
 
     def ask(
-        self, broker_id: int, request: Message, response: type[M], *, version: int, purpose: Purpose, timeout_ms: int
+        self,
+        broker_id: int,
+        request: Message,
+        response: type[M],
+        *,
+        version: int,
+        purpose: Purpose,
+        timeout_ms: int,
+        hear_begun: HearBegun | None = None,
     ) -> Answer[M]:
         if broker_id == self._own_id:
             return super().ask(broker_id, request, response, version=version, purpose=purpose, timeout_ms=timeout_ms)
@@ -110,7 +119,19 @@ class FaultyPeers(SocketPeers):
             else:
                 self._lose(answer, broker_id, self._host.now_ms() + timeout_ms)
 
-        super().ask(broker_id, request, response, version=version, purpose=purpose, timeout_ms=timeout_ms).then(came)
+        def begun(body: memoryview) -> None:
+            if hear_begun is not None and self._network.passes(broker_id, self._own_id):
+                hear_begun(body)
+
+        super().ask(
+            broker_id,
+            request,
+            response,
+            version=version,
+            purpose=purpose,
+            timeout_ms=timeout_ms,
+            hear_begun=begun,
+        ).then(came)
         return answer
 
     def _lose(self, answer: Answer[M], broker_id: int, deadline_ms: int) -> None:

@@ -7,31 +7,33 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache, partial
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any
 
 from strandline.wire.codec import decode, encode
 from strandline.wire.layout import Message
 from strandline.wire.primitives import Buffer
 from strandline.wire.versions import ApiKey
 
-if TYPE_CHECKING:
-    from strandline.wire.messages.fetch import FetchRequest
-    from strandline.wire.messages.produce import ProduceRequest
-
 Decoder = Callable[[int, memoryview], Any]
+Encoder = Callable[[int, Any], list[Buffer]]
 
 
 def parts_of(request: Message, version: int) -> list[Buffer]:
     """The bytes of a request; the records of a Produce are not copied."""
-    if request.api_key == ApiKey.PRODUCE:
+    return _encoder_of(request.api_key)(version, request)
+
+
+@cache
+def _encoder_of(api_key: int) -> Encoder:
+    if api_key == ApiKey.PRODUCE:
         from strandline.wire.produce_request import encode_produce_request
 
-        return encode_produce_request(version, cast("ProduceRequest", request))
-    if request.api_key == ApiKey.FETCH:
+        return encode_produce_request
+    if api_key == ApiKey.FETCH:
         from strandline.wire.fetch_asking import encode_fetch_request
 
-        return [encode_fetch_request(version, cast("FetchRequest", request))]
-    return [encode(request, version)]
+        return lambda version, request: [encode_fetch_request(version, request)]
+    return lambda version, request: [encode(request, version)]
 
 
 def decoder_of(response: type[Message]) -> Decoder:

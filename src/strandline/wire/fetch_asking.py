@@ -9,12 +9,13 @@ and `fetch_response`.
 from __future__ import annotations
 
 from struct import Struct
+from typing import NamedTuple
 
 from strandline.model.failures import ProtocolError
 from strandline.wire.codec import decode, encode, tags_writer
 from strandline.wire.fetch_request import HEAD_V15, PARTITION_V12, REPLICA_STATE_FROM
+from strandline.wire.fetch_response import ONE, ONLY_PARTITION_V13, SESSION
 from strandline.wire.fetch_response import PARTITION_V12 as ANSWERED_PARTITION
-from strandline.wire.fetch_response import SESSION
 from strandline.wire.messages.fetch import (
     EpochEndOffset,
     FetchableTopicResponse,
@@ -41,6 +42,7 @@ from strandline.wire.primitives import (
 NO_HIGH_WATERMARK = 2**63 - 1
 NONE_FORGOTTEN = NO_RACK = b"\1"
 UUID_BYTES = 16
+LONGEST_UVARINT_BYTES = 5
 REPLICA_STATE_TAG = Struct(">BBBiqB")  # one tag, its number, its size, replica id, broker epoch, no tags of its own
 NO_TRANSACTIONS = 1  # that were aborted; 0 is null, more are some
 
@@ -70,7 +72,7 @@ def encode_fetch_request(version: int, request: FetchRequest) -> bytes:
             parts += [_partition(each), _partition_tags(version, each)]
         parts.append(TAGS_NONE)
     parts += [NONE_FORGOTTEN, NO_RACK]
-    if replica == NO_REPLICA:
+    if replica.replica_id == NO_REPLICA.replica_id and replica.replica_epoch == NO_REPLICA.replica_epoch:
         parts.append(TAGS_NONE)
     else:
         parts.append(REPLICA_STATE_TAG.pack(1, 1, 13, replica.replica_id, replica.replica_epoch, 0))
@@ -101,6 +103,29 @@ def decode_fetch_response(version: int, body: Buffer) -> FetchResponse:
     except (*BAD_BYTES, ProtocolError) as cause:
         raise malformed("FetchResponse", version, cause) from None
     return decode(FetchResponse, version, body) if response is None else response
+
+
+class Beginning(NamedTuple):
+    """What is there of an answer about one partition whose end is missing."""
+
+    session_id: int
+    topic_id: bytes
+    partition_index: int
+    records: Buffer  # so far
+
+
+def read_beginning(body: Buffer) -> Beginning | None:
+    """Of versions 13 and above. None where it is no plain answer about one partition, or there are no records yet."""
+    if len(body) < ONLY_PARTITION_V13.size + LONGEST_UVARINT_BYTES:
+        return None
+    (
+        _, error_code, session_id, topic_count, topic_id, partition_count, index, partition_error_code, *_, aborted, _,
+    ) = ONLY_PARTITION_V13.unpack_from(body)  # fmt: skip
+    if error_code or partition_error_code or topic_count != ONE or partition_count != ONE or aborted > NO_TRANSACTIONS:
+        return None
+    length, position = read_uvarint(body, ONLY_PARTITION_V13.size)
+    end = position + length - 1
+    return Beginning(session_id, topic_id, index, body[position:end]) if end > position else None
 
 
 def _read_plain(body: Buffer) -> FetchResponse | None:

@@ -32,12 +32,16 @@ from strandline.wire.primitives import (
 FLEXIBLE_FROM = 12
 TOPIC_IDS_FROM = 13
 
+ONE = 2  # how a compact array says that there is one
+NO_MORE = 3 * TAGS_NONE  # of the partition, the topic and the answer
+
 Part = Buffer | bytearray | FileSlice
 
 SESSION = Struct(">ihi")  # throttle time, error, session id
 PARTITION_V4 = Struct(">ihqq")  # index, error, high watermark, last stable offset
 PARTITION_V5 = Struct(">ihqqq")  # + log start offset
 PARTITION_V12 = Struct(">ihqqqBi")  # + null or no aborted transactions, preferred replica
+ONLY_PARTITION_V13 = Struct(">ihiB16sBihqqqBi")  # the session's fields, one topic and its id, one partition and its
 ABORTED = Struct(">qq")
 ABORTED_FLEXIBLE = Struct(">qqx")
 
@@ -57,6 +61,21 @@ def encode_fetch_response(version: int, response: FetchResponse) -> tuple[list[P
     return parts, sent_bytes + sum([len(part) for part in parts if isinstance(part, bytearray)])
 
 
+def encode_only_partition(session_id: int, topic_id: bytes, partition: PartitionData) -> tuple[list[Part], int]:
+    """The same about one partition without tags and aborted transactions, versions 13 and above: followers that wait
+    for a record are told of it so."""
+    records = partition.records
+    length = -1 if records is None else _length(records)
+    head = ONLY_PARTITION_V13.pack(
+        0, 0, session_id, ONE, topic_id, ONE, partition.partition_index, partition.error_code,
+        partition.high_watermark, partition.last_stable_offset, partition.log_start_offset,
+        0 if partition.aborted_transactions is None else 1, partition.preferred_read_replica,
+    ) + encode_uvarint(length + 1)  # fmt: skip
+    if records is None or length == 0:
+        return [head + NO_MORE], len(head) + len(NO_MORE)
+    return [head, records, NO_MORE], len(head) + length + len(NO_MORE)
+
+
 def _append_flexible(version: int, response: FetchResponse, parts: list[Part], head: bytearray) -> int:
     sent_bytes = 0
     head += encode_compact_count(len(response.responses))
@@ -71,7 +90,7 @@ def _append_flexible(version: int, response: FetchResponse, parts: list[Part], h
             if records is not None and length > 0:
                 head = _send(parts, records)
                 sent_bytes += length
-            head += TAGS_NONE if _is_plain(partition) else tags_writer(PartitionData, version)(partition)
+            head += TAGS_NONE if has_no_tags(partition) else tags_writer(PartitionData, version)(partition)
         head += TAGS_NONE
     head += tags_writer(FetchResponse, version)(response) if response.node_endpoints else TAGS_NONE
     return sent_bytes
@@ -142,8 +161,8 @@ def _legacy_partition_head(version: int, partition: PartitionData) -> bytes:
     return head + INT32.pack(partition.preferred_read_replica) if version >= 11 else head
 
 
-def _is_plain(partition: PartitionData) -> bool:
-    """No tag differs from its default: an error says more, a good answer does not."""
+def has_no_tags(partition: PartitionData) -> bool:
+    """None differs from its default: an error says more, a good answer does not."""
     return (
         partition.current_leader.leader_id == -1
         and partition.diverging_epoch.epoch == -1

@@ -41,6 +41,7 @@ def delete_topics_handler(controller: TopicAdministration, host: Host) -> Handle
             raise Refused(ErrorCode.INVALID_REQUEST, "The topic is in the request more than once.")
         if name in INTERNAL_TOPICS or name == JOURNAL:
             raise Refused(ErrorCode.INVALID_TOPIC_EXCEPTION, f"{name} is the cluster's own: it may not be deleted.")
+        controller.check_there(name)
 
     async def delete(topics: Sequence[tuple[str, DeleteTopicState]], version: int) -> dict[str, Exception | None]:
         counts = Counter(name for name, _ in topics)
