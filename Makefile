@@ -51,7 +51,7 @@ simulate: $(READY)               ## 100 fresh seeds in the simulator; SEEDS=2000
 	@$(BIN)/strandline simulate --seed $$(date +%s) --seeds $(or $(SEEDS),100)
 
 chaos: $(CLUSTER_READY)          ## faults on real processes for so many MINUTES; CHAOS="--faults ring,storm --seed 7" for some of them
-	@$(BIN)/python -m tests.chaos --network --faults all --minutes $(MINUTES) $(CHAOS)
+	@$(BIN)/python -m tests.chaos --network --spark --faults all --minutes $(MINUTES) $(CHAOS)
 
 kills: $(CLUSTER_READY)          ## kill -9 of leader, follower and controller in turn, 51 times, with 200,000 records
 	@$(BIN)/python -m tests.chaos --cycles 17 --rate 450 --at-least 200000 $(CHAOS)

@@ -10,6 +10,7 @@ from tests.broker.housekeeping_scene import DIRECTORIES, HOUR_MS, NOW_MS, Housek
 
 from strandline.broker.partition import Partition
 from strandline.log import checkpoints
+from strandline.log.clean_shutdown import CLEAN_SHUTDOWN_MARKER
 from strandline.model.failures import StorageFailed
 from strandline.model.settings import DAY_MS
 
@@ -363,3 +364,19 @@ def test_a_stop_waits_for_what_is_under_way_and_begins_nothing() -> None:
     operations = scene.disk.operations
     scene.host.pass_time(DAY_MS)
     assert scene.disk.operations == operations
+
+
+def test_a_directory_that_fails_at_the_stop_costs_the_others_nothing() -> None:
+    """`strandline simulate --seed 31486345 --load deletions`: the broker ended with a traceback (SPEC L10)."""
+    scene = HousekeepingScene(directories=DIRECTORIES)
+    failing, sound = scene.create("failing"), scene.create("sound")
+    for partition in (failing, sound):
+        fill(scene, partition, 1)
+    assert scene.stop()
+    scene.disk.fail_next("sync", path_contains=f"/disks/one/{checkpoints.HIGH_WATERMARK_CHECKPOINT}")
+    scene.housekeeping.write_last_high_watermarks()
+    scene.directories.close(now_ms=scene.host.now_ms())
+    written = scene.text(f"/disks/two/{checkpoints.HIGH_WATERMARK_CHECKPOINT}")
+    assert written == f"0\n1\nsound 0 {sound.high_watermark}\n"
+    is_clean = [scene.disk.exists(f"{directory}/{CLEAN_SHUTDOWN_MARKER}") for directory in DIRECTORIES]
+    assert is_clean == [False, True]

@@ -23,7 +23,8 @@ from tests.chaos.moving import Retire
 from tests.chaos.network import NotPermitted, enter
 from tests.chaos.networked_cluster import NetworkedCluster
 from tests.chaos.process_faults import NoCompiler
-from tests.chaos.run import SETTINGS, Run
+from tests.chaos.run import PARTITIONS, SETTINGS, TOPIC, Run
+from tests.chaos.spark_client import KillSpark, SparkClient
 from tests.chaos.storm import Storm
 
 from strandline.cluster.process_cluster import ProcessCluster
@@ -55,7 +56,11 @@ def _run(options: argparse.Namespace) -> int:
     with cluster:
         for broker_id in list(cluster.brokers)[REPLICAS:]:
             cluster.stop(broker_id)
-        run = Run(cluster, f"{directory}/histories", tell=_tell)
+        spark = None
+        if options.spark:
+            spark = SparkClient(f"{directory}/spark", cluster.bootstrap, TOPIC, PARTITIONS)
+            known[KillSpark.name] = KillSpark(spark)
+        run = Run(cluster, f"{directory}/histories", spark=spark, tell=_tell)
         scoreboard = run.run(_chosen(known, options), rate_per_s=options.rate, at_least=options.at_least)
     with open(f"{directory}/scoreboard.json", "w", encoding="utf-8") as file:
         file.write(scoreboard.as_json())
@@ -73,6 +78,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--minutes", type=float, help="instead: for so long, in any order")
     parser.add_argument("--seed", type=int, default=secrets.randbelow(2**32), help="of all that is left to chance")
     parser.add_argument("--spare-brokers", type=int, choices=(0, 1), default=0, help="for retire; not with --network")
+    parser.add_argument("--spark", action="store_true", help="with Spark's exactly-once sink as a client")
     parser.add_argument("--zookeepers", type=int, default=1)
     parser.add_argument("--session-ms", type=int, default=4000)
     parser.add_argument("--rate", type=float, default=300.0, help="records a second")

@@ -12,7 +12,7 @@ import logging
 import os
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
@@ -50,10 +50,14 @@ ALONE = {**CLIENT, "group.id": "nobody", "enable.auto.commit": False}
 
 
 class Load:
-    def __init__(self, directory: str, bootstrap: str, topic: str, *, partitions: int = 3) -> None:
+    def __init__(
+        self, directory: str, bootstrap: str, topic: str, *, partitions: int = 3, others_topics: Sequence[str] = ()
+    ) -> None:
+        """`others_topics` are written by somebody who is not recorded."""
         self.topic = topic
         self.copies = f"{topic}-copied"
         self.partitions = partitions
+        self._others_topics = tuple(others_topics)
         self._directory = directory
         self._bootstrap = bootstrap
         self._stopping = threading.Event()
@@ -65,8 +69,8 @@ class Load:
         self.files: list[str] = []
 
     @property
-    def topics(self) -> tuple[str, str]:
-        return self.topic, self.copies
+    def topics(self) -> tuple[str, ...]:
+        return self.topic, self.copies, *self._others_topics
 
     def create_topics(self, **settings: str) -> None:
         admin = AdminClient(self._settings(CLIENT, "administrator"))
@@ -113,9 +117,9 @@ class Load:
     def read_to_end(self) -> dict[ModelPartition, int]:
         """By somebody who was not there before, when every transaction is decided. Returns the high watermarks: up to
         these replicas must agree."""
-        places = [TopicPartition(topic, index, 0) for topic in self.topics for index in range(self.partitions)]
+        places = self._places((self.topic, self.copies))
         settings = self._settings({**ALONE, "enable.partition.eof": True}, LAST_READER)
-        ends = _high_watermarks({**settings, "isolation.level": "read_uncommitted"}, places)
+        ends = self._high_watermarks(places)
         with (
             Journal(self._path(LAST_READER), LAST_READER) as journal,
             RecordingConsumer(settings, journal) as consumer,
@@ -130,6 +134,16 @@ class Load:
                 if time.monotonic() > deadline:
                     raise AssertionError(f"nobody could read {', '.join(map(str, sorted(unread)))} to the end: {ends}")
             return ends
+
+    def ends_of_others(self) -> dict[ModelPartition, int]:
+        """The high watermarks of what those who are not recorded have written, when they have stopped."""
+        return self._high_watermarks(self._places(self._others_topics))
+
+    def _high_watermarks(self, places: list[TopicPartition]) -> dict[ModelPartition, int]:
+        return _high_watermarks(self._settings({**ALONE, "isolation.level": "read_uncommitted"}, LAST_READER), places)
+
+    def _places(self, topics: Sequence[str]) -> list[TopicPartition]:
+        return [TopicPartition(topic, index, 0) for topic in topics for index in range(self.partitions)]
 
     # The threads.
 

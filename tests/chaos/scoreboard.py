@@ -13,6 +13,7 @@ from typing import Any
 
 from tests.chaos.availability import Acknowledgements, Percentiles, percentiles
 from tests.chaos.nemesis import Struck
+from tests.chaos.spark_account import SparkAccount
 
 from strandline.history.verdict import Kind, Verdict
 
@@ -38,6 +39,7 @@ class Scoreboard:
     crashes: Sequence[str]
     failures: Sequence[str]
     at_least: int
+    spark: SparkAccount | None = None
     silences_s: dict[str, list[float]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -63,13 +65,16 @@ class Scoreboard:
             reasons.append(f"only {self.acknowledgements.count} records were acknowledged, and not {self.at_least}")
         if not self.struck:
             reasons.append("nothing happened to the cluster")
+        if self.spark is not None and self.spark.records < self.at_least:
+            reasons.append(f"only {self.spark.records} records went through Spark, and not {self.at_least}")
         bitten = {each.fault for each in self.struck if each.has_bitten}
         reasons += [f"{name} was never noticed" for name in sorted({each.fault for each in self.struck} - bitten)]
         return reasons
 
     @property
     def is_sound(self) -> bool:
-        return self.verdict.is_sound and not (self.replica_differences or self.crashes or self.failures)
+        is_exact = self.spark is None or self.spark.is_exact
+        return self.verdict.is_sound and is_exact and not (self.replica_differences or self.crashes or self.failures)
 
     @property
     def exit_code(self) -> int:
@@ -101,6 +106,7 @@ class Scoreboard:
             "replica_differences": list(self.replica_differences),
             "crashes": list(self.crashes),
             "failures": list(self.failures),
+            "spark": None if self.spark is None else self.spark.as_fields(),
             "void_because": self.void_because,
             "sound": self.is_sound,
             "struck": [each.as_fields() for each in self.struck],
@@ -121,9 +127,11 @@ class Scoreboard:
             f"transactions committed {committed:,}, aborted {aborted:,}",
             f"lost {lost}, doubled {doubled}, out of order {out_of_order}, bad anomalies {self.verdict.bad_count}",
             f"replicas: {self.replica_bytes:,} bytes compared, {len(self.replica_differences)} partitions differ",
+            *([] if self.spark is None else [str(self.spark)]),
             "unavailable per fault, seconds       count    p50    p99  worst",
             *(_row(name, self.silences_of(name)) for name in self.silences_s),
             _row("all", self.all_silences),
+            *(f"Spark's query ended: {each}" for each in (self.spark.fell if self.spark is not None else ())),
             *(f"DIFFERS: {each}" for each in self.replica_differences),
             *(f"CRASH: {each}" for each in self.crashes),
             *(f"FAILED: {each}" for each in self.failures),

@@ -71,6 +71,33 @@ def test_a_follower_that_restarts_while_its_place_in_the_isr_is_read_is_not_trus
     assert shell.store.leaderships[ORDERS].isr == (1,)
 
 
+def test_a_leader_that_was_away_when_its_topic_was_made_leads_in_a_new_epoch_when_it_is_back() -> None:
+    """It went while the topic was no topic yet, and is back before anything was written without it."""
+    shell = Shell()
+    shell.brokers(1, 2)
+    shell.take_over(2)
+    shell.is_holding = True
+    shell.step(create("orders", (1,)))
+    shell.lose(1)
+    shell.answer()
+    shell.lose_answer(is_written=False)
+    shell.join(1)
+    release(shell)
+    assert (shell.store.leaderships[ORDERS].leader, shell.store.leaderships[ORDERS].leader_epoch) == (1, 1)
+
+
+def test_a_follower_whose_place_in_the_isr_is_announced_after_it_has_restarted_is_not_trusted() -> None:
+    """When it was restarted, nobody here knew that it mattered."""
+    shell = cluster_of(1, 2)
+    shell.change_isr(ORDERS, 1)
+    shell.change_isr(ORDERS, 1, 2, is_notified=False)
+    shell.bounce(2)
+    shell.step(IsrChangesSeen(frozenset({ORDERS}), ()))
+    assert shell.store.leaderships[ORDERS].isr == (1,)
+    shell.change_isr(ORDERS, 1, 2)
+    assert shell.store.leaderships[ORDERS].isr == (1, 2), "it has caught up in its new life"
+
+
 def test_a_log_directory_that_failed_does_not_follow_a_replica_to_its_next_life() -> None:
     shell = cluster_of(1, 2, 3)
     shell.storage_error(1, ORDERS)

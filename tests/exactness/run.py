@@ -25,6 +25,7 @@ from tests.exactness import places
 from tests.exactness.account import Verdict, judge_place
 from tests.exactness.brokers import Brokers
 from tests.exactness.records import PARTITIONS, RULE, SCHEMA, fill, is_bad
+from tests.exactness.topics import held_up
 from tests.spark.standalone import StandaloneSpark, environment, settings
 
 INPUT, OUTPUT, DEAD, COPY = "input", "output", "dead", "copy"
@@ -179,7 +180,7 @@ spark:
     def _take_account(self) -> None:
         bootstrap, count = self.brokers.bootstrap, self.records
         sinks = dict.fromkeys((OUTPUT, DEAD, COPY), SINK_PARTITIONS)
-        self.outcome.held_up = [str(each) for each in places.held_up(bootstrap, sinks)]
+        self.outcome.held_up = [str(each) for each in held_up(bootstrap, sinks)]
 
         def is_good(number: int) -> bool:
             return not is_bad(number)

@@ -22,7 +22,7 @@ from strandline.groups.commands import (
     OffsetToCommit,
     SyncGroup,
 )
-from strandline.groups.decisions import Timer, TimerKey, TimerKind, client_error
+from strandline.groups.decisions import TimerKey, TimerKind, client_error
 from strandline.groups.records import ConsumerGroupMetadataValue, GroupMetadataKey, GroupRecord
 from strandline.groups.replies import (
     ConsumerGroupDescribeReply,
@@ -38,6 +38,7 @@ from strandline.groups.replies import (
 from strandline.groups.settings import GroupSettings
 from strandline.groups.shard import GroupShard
 from strandline.groups.states import MAY_BECOME, ClassicState, MemberState
+from strandline.model.coordinator_timers import Timer
 from strandline.model.failures import BrokenInvariant, ErrorCode
 
 JOIN = JoinGroup(

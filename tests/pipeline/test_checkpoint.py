@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from strandline.cli.pipeline_replay import targets_of
 from strandline.model.partitions import TopicPartition
 from strandline.pipeline.batches import Tally
 from strandline.pipeline.checkpoint import BatchEnd, Checkpoint
@@ -65,9 +66,32 @@ def test_a_replay_goes_somewhere_else() -> None:
         ({"": "/again"}, "the pipeline has several sinks: say --into topic=… --into parquet=…"),
         ({"delta": "/again"}, "the pipeline has no sink delta: it has topic, parquet"),
         ({"topic": "out"}, "out is where the pipeline itself writes"),
+        ({"topic": "orders"}, "orders is what the pipeline reads: a replay goes somewhere else"),
+        ({"topic": "dead"}, "dead is where the pipeline itself writes"),
+        ({"topic": "a b"}, "'a b' is not a topic name"),
+        ({"parquet": ""}, "--into names no place"),
     ):
         with pytest.raises(PipelineFailed, match=sentence):
             redirected(pipeline, into)
+    for dead_letter, sentence in (
+        ("orders", "orders is what the pipeline reads"),
+        ("out", "out is where the pipeline itself writes"),
+        ("again", "--dead-letter and --into name the same topic"),
+        ("a b", "'a b' is not a topic name"),
+    ):
+        with pytest.raises(PipelineFailed, match=sentence):
+            redirected(pipeline, {"topic": "again"}, dead_letter)
+    assert redirected(pipeline, {"topic": "again"}, "dead").dead_letter == "dead", "which is for bad records"
+
+
+def test_the_places_of_a_replay_are_named_once() -> None:
+    assert targets_of(("parquet=/a", "topic=b")) == {"parquet": "/a", "topic": "b"}
+    assert targets_of(("jdbc:derby:/x",)) == {"": "jdbc:derby:/x"}
+    for into in (("/a", "/b"), ("topic=a", "topic=b")):
+        with pytest.raises(PipelineFailed, match="--into is given twice"):
+            targets_of(into)
+    with pytest.raises(PipelineFailed, match="--into names some sinks, and one place for the only sink"):
+        targets_of(("/a", "topic=b"))
 
 
 def test_progress_is_a_line() -> None:

@@ -139,6 +139,24 @@ def test_a_pipeline_runs_shows_its_status_and_is_replayed(
 
 
 @pytest.mark.usefixtures("shared")
+def test_a_replay_reads_what_the_pipelines_pattern_finds_and_says_which_range_it_goes_on_with(
+    spark: Any, broker: Broker, ours: OurSide, tmp_path: Path
+) -> None:
+    path = write_file(broker, tmp_path, "[]", "found")
+    path.write_text(path.read_text().replace("topics: [[]]", "pattern: sorted"))
+    again = ("replay", path, "--into", tmp_path / "again", "--checkpoint", tmp_path / "mine", "--from", "start")
+    assert refused(*again) == "no topic has sorted in its name"
+    for name in ("sorted", "all-sorted-things"):
+        ours.write(broker.create_topic(name, 1), numbered(range(2)))
+    assert "replayed 4 records" in strandline(*again).stderr
+    assert spark.read.parquet(str(tmp_path / "again")).count() == 4
+    ours.write("sorted", numbered(range(2, 5)))
+    told = strandline(*again).stderr
+    assert "holds a replay of other offsets, and goes on with these (4 records)" in told
+    assert "replayed 4 records" in told
+
+
+@pytest.mark.usefixtures("shared")
 def test_records_that_retention_took_are_told_of(broker: Broker, ours: OurSide, tmp_path: Path) -> None:
     topic = broker.create_topic("expired", 1)
     path = write_file(broker, tmp_path, topic, "expired")

@@ -12,12 +12,18 @@ from tests.cli.commands import Commands
 from tests.spark.our_side import OurSide, Sent
 
 from strandline.client.blocking import Blocking
-from strandline.client.group_offsets import committed_offsets
+from strandline.client.cluster import Cluster
+from strandline.client.fetched import ConsumedRecord
+from strandline.client.group_offsets import commit_offsets, committed_offsets
 from strandline.client.settings import ClientSettings
+from strandline.model.partitions import TopicPartition
 from strandline.pipeline import redrive as redriving
 from strandline.pipeline.dead_letter_headers import origin_of, without_errors
+from strandline.pipeline.redriven import read_ranges, write_ranges
 from strandline.records.record import Headers
 from strandline.testing import Broker
+
+MANY = 1200  # so many ranges are more than a note has room for
 
 
 @pytest.fixture(scope="module")
@@ -71,7 +77,7 @@ def test_headers_of_connect_spring_and_others_are_understood() -> None:
 
 @given(st.sets(st.integers(0, 60)))
 def test_what_was_sent_is_kept_as_ranges(offsets: set[int]) -> None:
-    assert redriving.read_ranges(redriving.write_ranges(offsets)) == offsets
+    assert read_ranges(write_ranges(offsets)) == offsets
 
 
 def test_letters_are_counted_shown_sent_back_once_and_purged(broker: Broker, ours: OurSide, commands: Commands) -> None:
@@ -149,3 +155,61 @@ def test_letters_without_an_origin_need_a_topic(broker: Broker, ours: OurSide, c
     commands("dlq", "redrive", dead, "--to", other, "--execute")
     assert [each.value for each in ours.read(other)] == [b"who am I"]
     assert "topic nope: it does not exist" in commands.refused("dlq", "list", "nope")
+
+
+def test_letters_are_not_sent_into_their_own_topic(broker: Broker, ours: OurSide, commands: Commands) -> None:
+    """They would be letters again, without an origin, and the next redrive would double them."""
+    dead = broker.create_topic("circle.dead", 1)
+    ours.write(dead, [letter(dead, 0)])
+    told = "circle.dead is the topic of the dead letters itself: name another with --to"
+    assert commands.refused("dlq", "redrive", dead, "--execute") == told
+    assert commands.refused("dlq", "redrive", dead, "--to", dead, "--execute") == told
+    assert len(ours.read(dead)) == 1
+
+
+def test_what_cannot_be_kept_track_of_is_not_begun(broker: Broker, ours: OurSide, commands: Commands) -> None:
+    source, dead = broker.create_topic("scattered.in", 1), broker.create_topic("scattered.dead", 1)
+    ours.write(dead, [letter(source, at, "odd" if at % 2 else "even") for at in range(2 * MANY)])
+    told = commands.refused("dlq", "redrive", dead, "--matching", "even", "--execute")
+    assert "too scattered to be kept track of: choose them by offset, or send all of them" in told
+    assert ours.read(source) == []
+    commands("dlq", "redrive", dead, "--execute")
+    assert len(ours.read(source)) == 2 * MANY
+
+
+def test_a_scattered_redrive_that_was_cut_short_is_no_dead_end(
+    broker: Broker, ours: OurSide, commands: Commands, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What arrived is known by its header, though no note has room for it; all of them together have room."""
+    source, dead = broker.create_topic("halves.in", 1), broker.create_topic("halves.dead", 1)
+    ours.write(dead, [letter(source, at) for at in range(2 * MANY)])
+    send = redriving._send
+
+    async def send_every_other_and_die(cluster: Cluster, letters: list[ConsumedRecord], to: str | None) -> None:
+        await send(cluster, letters[::2], to)
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch, Blocking(ClientSettings(bootstrap_servers=(broker.bootstrap,))) as client:
+        patch.setattr(redriving, "PORTION", 2 * MANY)
+        patch.setattr(redriving, "_send", send_every_other_and_die)
+        letters = client(lambda cluster: redriving.read_letters(cluster, dead))
+        with pytest.raises(KeyboardInterrupt):
+            client(partial(run_redrive, dead, letters))
+    assert len(ours.read(source)) == MANY
+    commands("dlq", "redrive", dead, "--execute")
+    assert len({each.value for each in ours.read(source)}) == len(ours.read(source)) == 2 * MANY
+
+
+@pytest.mark.parametrize("note", ["1 x-y", "1 5-2", "1 0-999999999999", "2 1", "junk"])
+def test_notes_of_another_program_are_told_of(broker: Broker, ours: OurSide, commands: Commands, note: str) -> None:
+    dead = broker.create_topic(f"noted.{sum(note.encode())}", 1)
+    ours.write(dead, [letter("anything", 0)])
+    partition = TopicPartition(dead, 0)
+    with Blocking(ClientSettings(bootstrap_servers=(broker.bootstrap,))) as client:
+        group_id = redriving.group_of(dead)
+        client(lambda cluster: commit_offsets(cluster, group_id, {partition: 0}, metadata={partition: note}))
+    told = commands.refused("dlq", "list", dead)
+    assert told == (
+        f"the group strandline-redrive-{dead} keeps what was redriven, and another program has committed to it:"
+        f" `strandline group delete strandline-redrive-{dead}` forgets all of it"
+    )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ from strandline.pipeline.ddl import Column, parse_ddl
 from strandline.pipeline.example import example
 from strandline.pipeline.failures import BadPipeline
 from strandline.pipeline.spec import DeltaSink, ParquetSink, Pipeline, PythonFunction, Sql, TableMode, Watermark
+from strandline.pipeline.triggers import milliseconds_of
 from strandline.pipeline.validation import check_text, read_pipeline
 
 MINIMAL = "name: a\nsource: {topics: [orders]}\nsink: {console: {}}\n"
@@ -94,10 +96,100 @@ trigger: often
         (MINIMAL.replace("{console: {}}", "[{console: {}}, {console: {}}]"), "line 3: sink: has console twice"),
         (MINIMAL.replace("sink", "sinks"), "line 1: sink: is missing: say where rows go"),
         (MINIMAL + "kafka: {linger.mss: 5}\n", "line 4: kafka: linger.mss"),
+        (MINIMAL.replace("{console: {}}", "[]"), "line 3: sink: is missing: say where rows go"),
+        (MINIMAL.replace("console: {}", "parquet: {path: ''}"), "line 3: sink.parquet.path: is missing: say which"),
+        (MINIMAL + "parse: {format: json, schema: _MALFORMED STRING}\n", "line 4: parse.schema: column _MALFORMED has"),
+        (MINIMAL + "trigger: 0.1 ms\n", "line 4: trigger: '0.1 ms' is neither `once` nor a length of time"),
+        (MINIMAL + "trigger: 9999999 days\n", "line 4: trigger: '9999999 days' is neither `once` nor a length of time"),
+        (MINIMAL + "<<: {trigger: once}\n", "line 4: <<: is not understood here: write the fields out"),
     ],
 )
 def test_a_mistake_is_one_sentence(text: str, sentence: str) -> None:
     assert any(each.startswith(sentence) for each in mistakes(text)), mistakes(text)
+
+
+def test_a_checkpoint_without_a_name_is_not_the_folder_of_the_file() -> None:
+    assert sound(MINIMAL + "checkpoint: ''\n").checkpoint == "/somewhere/.strandline/a"
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("dead_letter: orders.dead\n", "line 4: dead_letter: orders.dead is read by the pipeline: a bad record would"),
+        ("", "line 3: sink: writes to all-orders, which the pipeline reads"),
+    ],
+)
+def test_what_a_pattern_finds_is_read_too(text: str, sentence: str) -> None:
+    """A name that the pattern is found in would be a circle as soon as the topic is there."""
+    whole = MINIMAL.replace("topics: [orders]", "pattern: orders").replace("console: {}", "topic: {topic: all-orders}")
+    assert any(each.startswith(sentence) for each in mistakes(whole + text)), mistakes(whole + text)
+    assert sound(whole.replace("pattern: orders", "pattern: ^orders"))
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        (MINIMAL.replace("[orders]", "[orders], start: '{\"orders\":'"), "line 2: source: Expected e.g."),
+        (MINIMAL.replace("[orders]", "[orders], start: '{\"orders\":[5]}'"), "line 2: source: Expected e.g."),
+        (MINIMAL.replace("[orders]", "[orders], start: 1960-01-01"), "line 2: source: 1960-01-01 is before 1970"),
+        (MINIMAL + "kafka: {auto.offset.reset: earliest}\n", "line 4: kafka: Kafka option 'auto.offset.reset' is not"),
+        (
+            MINIMAL.replace("console: {}", "topic: {topic: out}") + "kafka: {acks: 1}\n",
+            "line 4: kafka: option kafka.acks=1 cannot be exactly-once: leave it out",
+        ),
+        (
+            MINIMAL + "dead_letter: dead\nkafka: {enable.idempotence: false}\n",
+            "line 5: kafka: option kafka.enable.idempotence=false cannot be exactly-once",
+        ),
+    ],
+)
+def test_what_the_source_and_the_sink_would_refuse_is_refused_before_they_are_started(text: str, sentence: str) -> None:
+    assert any(each.startswith(sentence) for each in mistakes(text)), mistakes(text)
+    assert sound(MINIMAL + "kafka: {acks: 1}\n"), "which writes to no topic"
+    assert sound(MINIMAL.replace("[orders]", "[orders], start: '@-1h'"))
+
+
+@pytest.mark.parametrize(
+    "value",
+    ["2026-13-45", "!!int foo", "!!int ''", "!!float x", "!!bool maybe", "!!timestamp x", "!!binary '%'"],
+)
+def test_a_value_that_yaml_cannot_read_is_taken_as_it_is_written(value: str) -> None:
+    assert mistakes(MINIMAL + f"trigger: {value}\n")
+    assert mistakes(MINIMAL + f"{value}: x\n")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "name: &a [*a]",
+        "name: &a {b: *a}",
+        "name: " + "[" * 3000,
+        "name: " + "{a: " * 1500,
+        "a: &a [x,x,x,x,x,x,x,x,x]\n"
+        + "\n".join(f"{after}: &{after} [{','.join(9 * [f'*{before}'])}]" for before, after in pairwise("abcdefghij")),
+    ],
+    ids=["a list in itself", "a section in itself", "deep lists", "deep sections", "a billion laughs"],
+)
+def test_a_file_without_end_is_a_mistake_and_no_hang(text: str) -> None:
+    [told] = mistakes(text)
+    assert "lies too deep" in told or "more than 10000 values" in told
+
+
+def test_lengths_of_time_are_those_that_spark_takes() -> None:
+    """Which knows whole words only, and fractions of seconds alone."""
+    for text, milliseconds in (("10 s", 10_000), ("1.5 minutes", 90_000), ("0 seconds", 0), ("250ms", 250)):
+        assert milliseconds_of(sound(MINIMAL + f"trigger: {text}\n").trigger) == milliseconds
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        (MINIMAL + "kafka: {nonsense: 1}\n", "line 4: kafka: nonsense is not a setting of the client"),
+    ],
+)
+def test_a_setting_is_told_of_once(text: str, sentence: str) -> None:
+    [told] = mistakes(text)
+    assert told.startswith(sentence)
 
 
 def test_steps_and_sinks_mean_what_they_say(tmp_path: Path) -> None:
@@ -143,6 +235,7 @@ def test_schemas_are_read_as_spark_reads_them() -> None:
         ("a array<int", "> is expected at position 12, and the end is there"),
         ("a int, A string", "column a is there twice"),
         ("a number", "'number' is no type that Spark knows (of column a); did you mean double?"),
+        ("a " + "array<" * 200, "the type of column a lies in more than 50 others"),
         ("a int; b int", "';' at position 6 cannot be part of a schema"),
     ],
 )

@@ -44,7 +44,10 @@ def prove_chaos(minutes: float, seed: int) -> Result:
     at_least = str(int(minutes * 1_600))
     return _chaos(
         "chaos",
-        ["--network", "--faults", "all", "--minutes", str(minutes), "--at-least", at_least, "--seed", str(seed)],
+        [
+            *("--network", "--spark", "--faults", "all"),
+            *("--minutes", str(minutes), "--at-least", at_least, "--seed", str(seed)),
+        ],
     )
 
 
@@ -61,9 +64,16 @@ def _chaos(part: str, arguments: list[str]) -> Result:
         figures |= {name: value for name, value in found.items() if name != "struck"}
         for name in ("replica_differences", "crashes", "failures", "void_because"):
             problems += [f"{name}: {each}" for each in found[name]]
+        problems += _problems_of_spark(found.get("spark"))
         problems += [f"{count} {name}" for name, count in found["bad_anomalies"].items()]
     except FileNotFoundError:
         problems.append(
             "it cannot run here" if code == NOT_POSSIBLE else f"it ended with {code} and without an account"
         )
     return result(part, sound=code == 0, seconds=seconds, figures=figures, problems=problems)
+
+
+def _problems_of_spark(account: dict[str, Any] | None) -> list[str]:
+    if account is None or account["exact"]:
+        return []
+    return [f"Spark: {account[name]} {name}" for name in ("lost", "doubled", "wrong", "held_up") if account[name]]

@@ -83,6 +83,10 @@ def _chaos_rows(part: str, figures: dict[str, Any]) -> Iterator[Row]:
     yield f"{part}: unavailable p50, p99", f"{silences['p50']:.1f} s, {silences['p99']:.1f} s"
     compared, differing = figures["replica_bytes_compared"], len(figures["replica_differences"])
     yield f"{part}: replicas compared", f"{compared:,} bytes, {differing} partitions differ"
+    spark = figures.get("spark")
+    if spark is not None:
+        through = f"{spark['records']:,} records in {spark['batches']:,} batches, {spark['restarts']} restarts"
+        yield f"{part}: through Spark", f"{through}, lost {spark['lost']}, doubled {spark['doubled']}"
 
 
 def _counted(counts: dict[str, int]) -> str:

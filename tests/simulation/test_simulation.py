@@ -26,7 +26,14 @@ for seed in (1, 2):
 
 # Seeds that once failed. What was wrong is in docs/simulator.md, and as a mutation of its own in mutations.py.
 KEPT = (2, 5, 12, 16, 27, 240126062)
-KEPT_WITH_LOAD = ((101, "transactions"),)
+KEPT_WITH_LOAD = (
+    (101, ("transactions",)),
+    (31486327, ("retention",)),
+    (31486345, ("deletions",)),
+    (31486405, ("transactions",)),
+    (31486535, LOADS),
+    (31486539, ("retention",)),
+)
 
 
 def fingerprints(hash_seed: str) -> list[str]:
@@ -61,8 +68,8 @@ def test_seeds_that_once_failed(seed: int) -> None:
 
 
 @pytest.mark.parametrize(("seed", "load"), KEPT_WITH_LOAD)
-def test_seeds_that_once_failed_with_a_load(seed: int, load: str) -> None:
-    outcome = run(Options(seed=seed, seconds=60, load=(load,)))
+def test_seeds_that_once_failed_with_a_load(seed: int, load: tuple[str, ...]) -> None:
+    outcome = run(Options(seed=seed, seconds=120, load=load))
     assert outcome.violation is None, outcome.command
 
 

@@ -8,7 +8,6 @@ then; those that wait together are looked at together, once what made them look 
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Mapping
 
 from strandline.broker.attention import Attention
@@ -24,6 +23,7 @@ from strandline.broker.fetch_sessions import (
 )
 from strandline.broker.follower_lane import follower_lane_of
 from strandline.broker.host import Host
+from strandline.broker.long_polls import LongPoll
 from strandline.broker.partition import Partition
 from strandline.broker.partitions import Partitions
 from strandline.broker.replication_quotas import ReplicationQuotas
@@ -44,8 +44,6 @@ from strandline.wire.messages.fetch import (
     PartitionData,
     ReplicaState,
 )
-
-logger = logging.getLogger(__name__)
 
 Answers = list[tuple[FollowedPartition, PartitionData]]
 
@@ -94,7 +92,7 @@ class FollowerFetches:
         answers, is_enough = self.look(context, attention, asked, now_ms)
         if is_enough or asked.max_wait_ms <= 0:
             return self.body(request.api_version, context, attention, answers)
-        FollowerPoll(self, request, asked, context, attention)
+        attention.park(FollowerPoll(self, request, asked, context, attention), asked.max_wait_ms, now_ms, self.host)
         return Instead.PARKED
 
     # Looking.
@@ -226,70 +224,26 @@ class FollowerFetches:
             attention.want_last(followed)
 
 
-class FollowerPoll:
+class FollowerPoll(LongPoll[FollowerFetches, Attention]):
     """A fetch that waits until a log has grown."""
 
-    __slots__ = ("_asked", "_attention", "_context", "_ends_ms", "_fetches", "_is_looking", "_request")
+    __slots__ = ()
 
-    def __init__(
-        self,
-        fetches: FollowerFetches,
-        request: Request,
-        asked: FetchRequest,
-        context: FetchContext,
-        attention: Attention,
-    ) -> None:
-        self._fetches = fetches
-        self._request = request
-        self._asked = asked
-        self._context = context
-        self._attention = attention
-        self._is_looking = False
-        now_ms = fetches.host.now_ms()
-        self._ends_ms = now_ms + asked.max_wait_ms
-        attention.waiting = self
-        attention.wake_after(asked.max_wait_ms, now_ms, fetches.host)
-        request.when_abandoned = self._end
-
-    def wake(self) -> None:
-        """More may move in the same receive: look at them together."""
+    def wake(self, _: object = None) -> None:
+        """More may move in the same receive: look at them together. Somebody waits for these with acks=all, so not in
+        another turn of the event loop."""
         if not self._is_looking:
             self._is_looking = True
             (self._request.connection.call_afterwards or self._fetches.host.call_soon)(self._look)
 
-    def _look(self) -> None:
-        self._is_looking = False
-        if self._request.parts is None and not self._request.connection.is_closed:
-            self._read(is_last=False)
-
-    def time_passed(self) -> None:
-        """Some has, since this fetch or one before it began to wait."""
-        now_ms = self._fetches.host.now_ms()
-        left_ms = self._ends_ms - now_ms
-        if 0 < left_ms <= self._asked.max_wait_ms:
-            self._attention.wake_after(left_ms, now_ms, self._fetches.host)
-        else:  # more is left than there was if somebody has set the clock back
-            self._read(is_last=True)
-
-    def _read(self, *, is_last: bool) -> None:
-        """Whatever goes wrong that nobody foresaw, the peer must not wait for ever: its connection ends."""
-        try:
-            answers, is_enough = self._fetches.look(self._context, self._attention, self._asked)
-            body = None
-            if is_enough or is_last:
-                body = self._fetches.body(self._request.api_version, self._context, self._attention, answers)
-        except Exception:
-            logger.exception("the long poll of a follower failed; its connection is closed")
-            self._end()
-            self._request.connection.end("a long poll failed here")
-            self._request.deliver([])
-            return
-        if body is not None:
-            self._end()
-            self._request.answer_at_once(body)
+    def _body(self, is_last: bool) -> Body | None:
+        answers, is_enough = self._fetches.look(self._context, self._watched, self._asked)
+        if is_enough or is_last:
+            return self._fetches.body(self._request.api_version, self._context, self._watched, answers)
+        return None
 
     def _end(self) -> None:
-        if self._attention.waiting is self:
-            self._attention.waiting = None
+        if self._watched.waiting is self:
+            self._watched.waiting = None
         if self._context.session is None:
-            self._attention.rest(self._context.followed)
+            self._watched.rest(self._context.followed)

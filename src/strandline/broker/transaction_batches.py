@@ -1,9 +1,6 @@
 """The transaction coordinator's records as batches of `__transaction_state`, and back.
 
 One decision is one batch, so that it is in the log as a whole or not at all.
-
-Reading, a batch whose bytes have rotted or a record that cannot be read is passed over and told: the id it was about is
-then where the record before it left it. To refuse the whole partition, as Kafka does, would stop every other id.
 """
 
 from __future__ import annotations
@@ -11,11 +8,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from strandline.broker.coordinator_loading import Damaged
-from strandline.model.failures import CorruptData
-from strandline.records.batch import Buffer, split_batches
+from strandline.broker.coordinator_replay import replay_batches, stored_records
+from strandline.records.batch import BatchHead, Buffer
 from strandline.records.builder import build_batch
-from strandline.records.heads import head_of, verified_head_of
-from strandline.records.record import Record, read_records
+from strandline.records.record import Record
 from strandline.transactions.formats import decode_record, encode_record
 from strandline.transactions.records import TransactionRecord
 from strandline.transactions.shard import TransactionShard
@@ -29,26 +25,11 @@ def encode_batch(records: Sequence[TransactionRecord], now_ms: int) -> bytearray
 
 
 def replay(shard: TransactionShard, data: Buffer, damaged: Damaged) -> int | None:
-    """Apply every whole batch in these bytes; gives the offset after the last of them, None where there is none."""
-    next_offset = None
-    for batch in split_batches(data):
-        try:
-            head = verified_head_of(batch)
-            if not head.is_control:
-                _replay_batch(shard, batch, damaged)
-        except CorruptData as damage:
-            head = head_of(batch)
-            damaged(f"offsets {head.base_offset} to {head.last_offset}: {damage}")
-        next_offset = head.next_offset
-    return next_offset
+    """As `replay_batches`. An id of which a record cannot be read is where the record before it left it."""
 
+    def apply(head: BatchHead, batch: memoryview) -> None:
+        if not head.is_control:
+            for _, record in stored_records(batch, decode_record, damaged):
+                shard.apply(record)
 
-def _replay_batch(shard: TransactionShard, batch: memoryview, damaged: Damaged) -> None:
-    for record in read_records(batch):
-        try:
-            decoded = None if record.key is None else decode_record(record.key, record.value)
-        except CorruptData as damage:
-            damaged(f"offset {record.offset}: {damage}")
-        else:
-            if decoded is not None:
-                shard.apply(decoded)
+    return replay_batches(data, apply, damaged)

@@ -35,8 +35,6 @@ def info(output_format: str, settings: ClientSettings) -> None:
         return await cluster.refresh(None)
 
     view = run(settings, work)
-    report = Report(output_format)
-    brokers = _rows(view)
     facts = {
         "cluster": view.cluster_id,
         "controller": view.controller_id if view.controller_id in view.nodes else None,
@@ -44,12 +42,7 @@ def info(output_format: str, settings: ClientSettings) -> None:
         "topics": len(view.topics),
         "partitions": sum(len(topic.partitions) for topic in view.topics.values()),
     }
-    if not report.is_text:
-        report.facts(facts | {"broker_list": brokers})
-        return
-    report.facts(facts)
-    report.line("")
-    report.rows(COLUMNS, brokers)
+    Report(output_format).facts_and_rows(facts, "broker_list", COLUMNS, _rows(view))
 
 
 def _rows(view: ClusterView) -> list[dict[str, Any]]:

@@ -45,13 +45,7 @@ def status(directory: str, output_format: str) -> None:
         "zookeeper": cluster.connect,
         "controller": None if found.view is None or found.view.controller_id < 0 else found.view.controller_id,
     }
-    report = Report(output_format)
-    if not report.is_text:
-        report.facts(facts | {"processes": rows})
-        return
-    report.facts(facts)
-    report.line("")
-    report.rows(COLUMNS, rows)
+    Report(output_format).facts_and_rows(facts, "processes", COLUMNS, rows)
 
 
 def _row(status: ProcessStatus, broker_id: int | None = None) -> dict[str, Any]:

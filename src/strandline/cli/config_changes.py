@@ -6,11 +6,14 @@ from collections.abc import Sequence
 
 import click
 
-from strandline.cli.outcomes import outcome
+from strandline.cli.config_entity import hint_at_brokers
+from strandline.cli.outcomes import outcome, show_outcomes
 from strandline.cli.reports import Column
+from strandline.cli.running import run
 from strandline.client.cluster import Cluster
 from strandline.client.configs import Change, Operation, Resource, alter_configs, describe_configs
 from strandline.client.failures import BrokerRefused
+from strandline.client.settings import ClientSettings
 
 CHANGE_COLUMNS = (
     Column("entity"),
@@ -33,6 +36,19 @@ def changes_of(assignments: Sequence[tuple[str, str]], unset: Sequence[str]) -> 
         if names.count(name) > 1:
             raise click.UsageError(f"{name} is given twice")
     return changes
+
+
+def change_entity(
+    resource: Resource, changes: Sequence[Change], settings: ClientSettings, output_format: str, *, dry_run: bool
+) -> None:
+    """What `config set` and `config unset` do, but for the changes."""
+
+    async def work(cluster: Cluster) -> list[dict[str, object]]:
+        return await change_configs(cluster, resource, changes, dry_run=dry_run)
+
+    with hint_at_brokers(resource):
+        rows = run(settings, work)
+    show_outcomes(output_format, CHANGE_COLUMNS, rows)
 
 
 async def change_configs(

@@ -5,12 +5,9 @@ from __future__ import annotations
 import click
 
 from strandline.cli.client_options import ClientCommand, SettingAssignment
-from strandline.cli.config_changes import CHANGE_COLUMNS, change_configs, changes_of, dry_run_option
-from strandline.cli.config_entity import entity_option, hint_at_brokers, resource_of
-from strandline.cli.outcomes import exit_if_refused
-from strandline.cli.reports import Report, report_format_option
-from strandline.cli.running import run
-from strandline.client.cluster import Cluster
+from strandline.cli.config_changes import change_entity, changes_of, dry_run_option
+from strandline.cli.config_entity import entity_option, resource_of
+from strandline.cli.reports import report_format_option
 from strandline.client.settings import ClientSettings
 
 
@@ -36,13 +33,6 @@ def set_configs(
     strandline config set orders retention.ms=3600000 cleanup.policy=compact
     strandline config set --entity broker all log.retention.ms=86400000
     """
-    resource = resource_of(entity, name)
-    changes = changes_of(assignments_to_make, ())
-
-    async def work(cluster: Cluster) -> list[dict[str, object]]:
-        return await change_configs(cluster, resource, changes, dry_run=dry_run)
-
-    with hint_at_brokers(resource):
-        rows = run(settings, work)
-    Report(output_format).rows(CHANGE_COLUMNS, rows)
-    exit_if_refused(rows)
+    change_entity(
+        resource_of(entity, name), changes_of(assignments_to_make, ()), settings, output_format, dry_run=dry_run
+    )

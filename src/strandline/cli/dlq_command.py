@@ -11,9 +11,9 @@ from strandline.cli.client_options import ClientCommand, Failed
 from strandline.cli.output import iso_time, with_bytes
 from strandline.client.fetched import ConsumedRecord
 from strandline.model.partitions import TopicPartition
-from strandline.pipeline.dead_letter_headers import origin_of, without_errors
+from strandline.pipeline.dead_letter_headers import Origin, origin_of, without_errors
 from strandline.pipeline.failures import PipelineFailed
-from strandline.pipeline.redrive import Sent
+from strandline.pipeline.redriven import Sent
 
 Selected = dict[str, Any]
 
@@ -50,13 +50,19 @@ def is_wanted(
     )
 
 
+def _place(origin: Origin) -> str | None:
+    if origin.topic is None or origin.partition is None or origin.offset is None:
+        return origin.topic
+    return f"{origin.topic}-{origin.partition}@{origin.offset}"
+
+
 def letter_row(record: ConsumedRecord, sent: Mapping[TopicPartition, Sent]) -> dict[str, Any]:
     origin = origin_of(record.headers)
     return {
         "partition": record.partition.partition,
         "offset": record.offset,
         "time": iso_time(record.timestamp),
-        "from": None if origin.topic is None else f"{origin.topic}-{origin.partition}@{origin.offset}",
+        "from": _place(origin),
         "stage": origin.stage,
         "error": origin.error,
         "message": origin.message,

@@ -7,8 +7,8 @@ from typing import Any
 import click
 
 from strandline.cli.client_options import ClientCommand
-from strandline.cli.outcomes import execute_option, exit_if_refused, outcome, say_dry_run
-from strandline.cli.reports import Column, Report, report_format_option
+from strandline.cli.outcomes import execute_option, outcome, show_outcomes
+from strandline.cli.reports import Column, report_format_option
 from strandline.cli.running import run
 from strandline.client.cluster import Cluster
 from strandline.client.failures import BrokerRefused
@@ -39,10 +39,7 @@ def delete(groups: tuple[str, ...], execute: bool, output_format: str, settings:
         return [await _delete(cluster, group_id, execute) for group_id in groups]
 
     rows = run(settings, work)
-    Report(output_format).rows(COLUMNS, rows)
-    if not execute:
-        say_dry_run("deleted")
-    exit_if_refused(rows)
+    show_outcomes(output_format, COLUMNS, rows, not_done=None if execute else "deleted")
 
 
 async def _delete(cluster: Cluster, group_id: str, execute: bool) -> dict[str, Any]:

@@ -7,9 +7,9 @@ from typing import Any
 import click
 
 from strandline.cli.client_options import ClientCommand
-from strandline.cli.outcomes import execute_option, exit_if_refused, outcome, say_dry_run
+from strandline.cli.outcomes import execute_option, outcome, show_outcomes
 from strandline.cli.partition_names import Views, choose_partitions
-from strandline.cli.reports import Column, Report, report_format_option
+from strandline.cli.reports import Column, report_format_option
 from strandline.cli.running import run
 from strandline.client.cluster import Cluster
 from strandline.client.elections import elect_leaders
@@ -54,10 +54,7 @@ def elect(
         return _rows(wanted, refusals, "elected" if execute else "would be elected")
 
     rows = run(settings, work)
-    Report(output_format).rows(COLUMNS, rows)
-    if not execute:
-        say_dry_run("elected")
-    exit_if_refused(rows)
+    show_outcomes(output_format, COLUMNS, rows, not_done=None if execute else "elected")
 
 
 def _is_wanted(view: PartitionView, *, unclean: bool) -> bool:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import click
 
 from strandline.cli.client_options import Failed
+from strandline.cli.reports import Column, Report, Row
 from strandline.client.failures import BrokerRefused
 
 execute_option = click.option("--execute", is_flag=True, help="Do it. Without this, only show what would be done.")
@@ -20,7 +21,17 @@ def outcome(refusal: BrokerRefused | None, done: str) -> dict[str, Any]:
     return {"status": str(refusal).removeprefix(f"{refusal.what}: "), "error": refusal.code_name}
 
 
-def exit_if_refused(rows: Iterable[Mapping[str, Any]]) -> None:
+def show_outcomes(
+    output_format: str, columns: Sequence[Column], rows: Sequence[Row], *, not_done: str | None = None
+) -> None:
+    """The rows, what a dry run has not done, and the failure if one was refused, in this order."""
+    Report(output_format).rows(columns, rows)
+    if not_done is not None:
+        say_dry_run(not_done)
+    exit_if_refused(rows)
+
+
+def exit_if_refused(rows: Iterable[Row]) -> None:
     """With a sentence on stderr: a script may have thrown the rows away."""
     refused = list(dict.fromkeys(f"{next(iter(row.values()))}: {row['status']}" for row in rows if row["error"]))
     if refused:

@@ -18,7 +18,7 @@ from strandline.cli.running import run
 from strandline.client.cluster import Cluster
 from strandline.client.settings import ClientSettings
 from strandline.pipeline.failures import PipelineFailed
-from strandline.pipeline.spec import Pipeline
+from strandline.pipeline.spec import SINK_NAMES, Pipeline
 from strandline.pipeline.validation import read_pipeline
 
 
@@ -59,10 +59,17 @@ def replay_range(
     from strandline.pipeline.session import require_spark, start_session
 
     require_spark()
-    from strandline.pipeline.replay import records_between, redirected, replay
+    from strandline.pipeline.replay import kept_range, records_between, redirected, replay
 
-    moved = redirected(replace(pipeline, master=master or pipeline.master), _targets(into), dead_letter)
+    moved = redirected(replace(pipeline, master=master or pipeline.master), targets_of(into), dead_letter)
     click.echo(f"replaying {counted(records_between(starts, ends), 'record')}, checkpoint {own}", err=True)
+    kept = kept_range(own)
+    if kept is not None and kept != (starts, ends):
+        number = counted(records_between(*kept), "record")
+        click.echo(
+            f"{own} holds a replay of other offsets, and goes on with these ({number}): name another with --checkpoint",
+            err=True,
+        )
     session = start_session(moved)
     try:
         tally = replay(moved, session, own, starts, ends)
@@ -72,11 +79,18 @@ def replay_range(
     click.echo(f"replayed {counted(tally.records, 'record')}: {bad}", err=True)
 
 
-def _targets(into: tuple[str, ...]) -> dict[str, str]:
-    found = {}
+def targets_of(into: tuple[str, ...]) -> dict[str, str]:
+    """By the kind of the sink; "" where none is named. A place may have an = in it, as addresses of databases do."""
+    found: dict[str, str] = {}
     for each in into:
         sink, equals, place = each.partition("=")
-        found[sink if equals else ""] = (place if equals else each).strip()
+        is_named = bool(equals) and sink.strip() in SINK_NAMES.values()
+        name = sink.strip() if is_named else ""
+        if name in found:
+            raise PipelineFailed(f"--into is given twice{f' for {name}' if name else ''}: name each sink once")
+        found[name] = (place if is_named else each).strip()
+    if "" in found and len(found) > 1:
+        raise PipelineFailed("--into names some sinks, and one place for the only sink: name the sink of each place")
     return found
 
 
@@ -89,11 +103,11 @@ def _name(into: tuple[str, ...], starts: Offsets, ends: Offsets) -> str:
 async def _range(cluster: Cluster, pipeline: Pipeline, start: OffsetRange, end: OffsetRange) -> tuple[Offsets, Offsets]:
     topics = pipeline.source.topics
     if pipeline.source.pattern:
-        import re
-
         view = await cluster.refresh(None)
-        wanted = re.compile(pipeline.source.pattern)
-        topics = tuple(sorted(name for name in view.topics if wanted.fullmatch(name)))
+        found = [name for name, topic in view.topics.items() if not topic.is_internal]
+        topics = tuple(sorted(name for name in found if pipeline.source.reads(name)))
+        if not topics:
+            raise PipelineFailed(f"no topic has {pipeline.source.pattern} in its name")
     partitions = await choose_partitions(cluster, topics, None)
     starts, _ = await resolve(cluster, partitions, start, lambda _: None)
     ends, _ = await resolve(cluster, partitions, end, lambda _: None)

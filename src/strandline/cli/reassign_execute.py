@@ -8,12 +8,12 @@ from typing import Any
 import click
 
 from strandline.cli.client_options import ClientCommand
-from strandline.cli.outcomes import exit_if_refused, outcome
+from strandline.cli.outcomes import outcome, show_outcomes
 from strandline.cli.partition_names import BrokerIds, choose_partitions
 from strandline.cli.reassignment_file import Assignment, parse_assignment
 from strandline.cli.reassignment_rows import PLAN_COLUMNS, plan_row, wait_until_moved
 from strandline.cli.replication_throttles import end_throttles, throttle
-from strandline.cli.reports import Report, report_format_option
+from strandline.cli.reports import report_format_option
 from strandline.cli.running import run
 from strandline.client.cluster import Cluster
 from strandline.client.reassignments import Refusals, reassign
@@ -82,8 +82,7 @@ def execute(
         ]
 
     rows = run(settings, work)
-    Report(output_format).rows(PLAN_COLUMNS, rows)
-    exit_if_refused(rows)
+    show_outcomes(output_format, PLAN_COLUMNS, rows)
 
 
 def _wanted(moves: tuple[str, ...], file: Any) -> Assignment:

@@ -16,10 +16,11 @@ partition and offset say where a record was, not where it shall go.
 from __future__ import annotations
 
 import json
-from base64 import b64decode, b64encode
+from base64 import b64decode
 from binascii import Error as BadBase64
 from typing import Any, NamedTuple
 
+from strandline.cli.output import with_bytes
 from strandline.client.fetched import ConsumedRecord
 from strandline.records.record import Headers
 
@@ -49,7 +50,7 @@ def format_record(record: ConsumedRecord) -> bytes:
         "timestamp": record.timestamp,
         "timestamp_type": "append" if record.is_log_append_time else "create",
     }
-    headers = [{**_named("key", _header_key(key)), **_named("value", value)} for key, value in record.headers]
+    headers = [{**with_bytes("key", _header_key(key)), **with_bytes("value", value)} for key, value in record.headers]
     parts = [
         _dump(head)[:-1],
         _member("key", record.key),
@@ -61,7 +62,7 @@ def format_record(record: ConsumedRecord) -> bytes:
 
 def _member(name: str, data: bytes | None) -> str:
     embedded = _embeddable(data)
-    return f'"{name}":{embedded}' if embedded is not None else _dump(_named(name, data))[1:-1]
+    return f'"{name}":{embedded}' if embedded is not None else _dump(with_bytes(name, data))[1:-1]
 
 
 def _embeddable(data: bytes | None) -> str | None:
@@ -74,15 +75,6 @@ def _embeddable(data: bytes | None) -> str | None:
     except (ValueError, RecursionError):
         return None
     return text if end == len(text) else None
-
-
-def _named(name: str, data: bytes | None) -> dict[str, str | None]:
-    if data is None:
-        return {name: None}
-    try:
-        return {name: data.decode()}
-    except UnicodeDecodeError:
-        return {f"{name}_base64": b64encode(data).decode()}
 
 
 def _header_key(key: str) -> bytes:

@@ -65,6 +65,15 @@ class Report(Output):
             for name, value in facts.items():
                 self.line(f"{name.replace('_', ' '):<{width}}  {cell(value)}".rstrip())
 
+    def facts_and_rows(self, facts: Row, name: str, columns: Sequence[Column], rows: Sequence[Row]) -> None:
+        """A single thing and what it consists of: below it for people, for programs in it by this name."""
+        if self.is_text:
+            self.facts(facts)
+            self.line("")
+            self.rows(columns, rows)
+        else:
+            self.facts({**facts, name: rows})
+
     def _table(self, columns: Sequence[Column], rows: Sequence[Row], title: str | None) -> None:
         from strandline.cli.tables import table_lines
 

@@ -8,8 +8,8 @@ import click
 
 from strandline.cli.client_options import ClientCommand
 from strandline.cli.config_changes import dry_run_option
-from strandline.cli.outcomes import exit_if_refused, outcome
-from strandline.cli.reports import Column, Report, report_format_option
+from strandline.cli.outcomes import outcome, show_outcomes
+from strandline.cli.reports import Column, report_format_option
 from strandline.cli.running import run
 from strandline.cli.topic_choice import choose_topics, regex_option
 from strandline.client.cluster import Cluster
@@ -62,5 +62,4 @@ def add_partitions(
         ]
 
     rows = run(settings, work)
-    Report(output_format).rows(COLUMNS, rows)
-    exit_if_refused(rows)
+    show_outcomes(output_format, COLUMNS, rows)

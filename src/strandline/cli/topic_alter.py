@@ -6,8 +6,8 @@ import click
 
 from strandline.cli.client_options import ClientCommand, SettingAssignment
 from strandline.cli.config_changes import CHANGE_COLUMNS, change_configs, changes_of, dry_run_option
-from strandline.cli.outcomes import exit_if_refused
-from strandline.cli.reports import Report, report_format_option
+from strandline.cli.outcomes import show_outcomes
+from strandline.cli.reports import report_format_option
 from strandline.cli.running import run
 from strandline.cli.topic_choice import choose_topics, regex_option
 from strandline.client.cluster import Cluster
@@ -46,5 +46,4 @@ def alter(
         return [row for each in resources for row in await change_configs(cluster, each, changes, dry_run=dry_run)]
 
     rows = run(settings, work)
-    Report(output_format).rows(CHANGE_COLUMNS, rows)
-    exit_if_refused(rows)
+    show_outcomes(output_format, CHANGE_COLUMNS, rows)

@@ -7,8 +7,8 @@ from typing import Any
 import click
 
 from strandline.cli.client_options import ClientCommand, SettingAssignment
-from strandline.cli.outcomes import exit_if_refused, outcome
-from strandline.cli.reports import Column, Report, report_format_option
+from strandline.cli.outcomes import outcome, show_outcomes
+from strandline.cli.reports import Column, report_format_option
 from strandline.cli.running import run
 from strandline.client.cluster import Cluster
 from strandline.client.settings import ClientSettings
@@ -53,8 +53,7 @@ def create(
 
     created = run(settings, work)
     rows = [_row(each, if_not_exists=if_not_exists, dry_run=dry_run) for each in created]
-    Report(output_format).rows(COLUMNS, rows)
-    exit_if_refused(rows)
+    show_outcomes(output_format, COLUMNS, rows)
 
 
 def _row(topic: CreatedTopic, *, if_not_exists: bool, dry_run: bool) -> dict[str, Any]:

@@ -7,9 +7,9 @@ from typing import Any
 import click
 
 from strandline.cli.client_options import ClientCommand
-from strandline.cli.outcomes import execute_option, exit_if_refused, outcome, say_dry_run
+from strandline.cli.outcomes import execute_option, outcome, show_outcomes
 from strandline.cli.partition_rows import offsets_of, record_count
-from strandline.cli.reports import Column, Report, report_format_option
+from strandline.cli.reports import Column, report_format_option
 from strandline.cli.running import run
 from strandline.cli.topic_choice import choose_topics, regex_option
 from strandline.client.cluster import Cluster
@@ -52,7 +52,4 @@ def delete(topics: tuple[str, ...], regex: bool, execute: bool, output_format: s
         ]
 
     rows = run(settings, work)
-    Report(output_format).rows(COLUMNS, rows)
-    if not execute:
-        say_dry_run("deleted")
-    exit_if_refused(rows)
+    show_outcomes(output_format, COLUMNS, rows, not_done=None if execute else "deleted")

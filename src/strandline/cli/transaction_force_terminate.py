@@ -7,8 +7,8 @@ from typing import Any
 import click
 
 from strandline.cli.client_options import ClientCommand
-from strandline.cli.outcomes import execute_option, exit_if_refused, outcome, say_dry_run
-from strandline.cli.reports import Column, Report, report_format_option
+from strandline.cli.outcomes import execute_option, outcome, show_outcomes
+from strandline.cli.reports import Column, report_format_option
 from strandline.cli.running import run
 from strandline.client.cluster import Cluster
 from strandline.client.failures import BrokerRefused
@@ -42,10 +42,7 @@ def force_terminate(
         return [await _terminate(cluster, transactional_id, execute) for transactional_id in transactional_ids]
 
     rows = run(settings, work)
-    Report(output_format).rows(COLUMNS, rows)
-    if not execute:
-        say_dry_run("fenced")
-    exit_if_refused(rows)
+    show_outcomes(output_format, COLUMNS, rows, not_done=None if execute else "fenced")
 
 
 async def _terminate(cluster: Cluster, transactional_id: str, execute: bool) -> dict[str, Any]:

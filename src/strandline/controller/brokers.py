@@ -68,10 +68,12 @@ def lose_replica(draft: Draft, partition: Partition, broker_id: int) -> None:
     partition.replica_becomes(broker_id, ReplicaState.OFFLINE)
     if partition.leader == broker_id:
         partition.become(PartitionState.OFFLINE)
-    # What is under way may put it into the ISR; when that is known, so is whether it matters.
-    if broker_id in partition.isr or partition.under_way is not None:
+    # What is under way may put it into the ISR; or its leader has, and we have had no notice yet. When that is known,
+    # so is whether it matters.
+    if partition.leadership is not None or partition.under_way is not None:
         partition.lost.add(broker_id)
         partition.excused -= {broker_id}  # what is under way was decided before it went again
+        partition.must_read |= partition.leadership is not None and broker_id not in partition.isr
     partition.is_told = False
     draft.touch(partition)
 

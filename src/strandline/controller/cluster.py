@@ -54,13 +54,13 @@ class Partition:
     leadership: Leadership | None = None
     state: PartitionState = PartitionState.NEW
     replicas: dict[int, ReplicaState] = field(default_factory=dict)  # of all who have it, those that must go too
-    lost: set[int] = field(default_factory=set)  # in the ISR, and away since the leadership was written
+    lost: set[int] = field(default_factory=set)  # in the ISR, perhaps, and away since the leadership was written
     announced: ReplicaAssignment | None = None  # what its replicas were told in this leader epoch, by us
     election: str | None = None  # why the preferred replica shall lead, as long as somebody wants it
     allows_unclean: bool = False  # somebody has asked for an unclean election
     under_way: LeadershipChange | Reading[LeadershipChange] | None = None
     excused: frozenset[int] = frozenset()  # of `lost`, those the change under way does not trust
-    must_read: bool = False  # its leader has changed the ISR
+    must_read: bool = False  # its leader has changed the ISR, or may have
     is_contested: bool = False  # somebody else wrote when we did: the next change goes alone
     is_told: bool = True  # brokers have been told what clients shall know
     unordered: set[int] = field(default_factory=set)  # replicas that are back, and wait for their orders
@@ -179,6 +179,11 @@ class Cluster:
     def is_there(self, broker_id: int, partition: TopicPartition) -> bool:
         """Registered, though it may be about to go, and on a log directory that works."""
         return broker_id in self.brokers and partition not in self.offline_replicas.get(broker_id, ())
+
+    def away(self, partition: Partition) -> list[int]:
+        """Of the ISR. They will have been restarted when they come back, be it before anything is written without
+        them."""
+        return [broker_id for broker_id in partition.isr if broker_id not in self.brokers]
 
     def fault(self, broker_id: int, partition: Partition) -> Fault | None:
         if broker_id not in self.brokers:

@@ -45,6 +45,7 @@ def settle_partition(draft: Draft, partition: Partition) -> None:
         draft.read(partition)
         return
     else:
+        partition.lost &= {partition.leader, *partition.isr}  # to whom else it makes no difference
         decision = decide(draft.cluster.situation(partition))
         if decision is not None:
             draft.change_leadership(partition, change_of(partition, decision))
@@ -97,8 +98,8 @@ def leadership_read(
     if partition is None or not isinstance(partition.under_way, Reading):
         return
     change = partition.under_way.after
-    if partition.leadership is None:
-        partition.lost |= restarted  # while nobody here knew that they are replicas
+    partition.lost |= restarted  # perhaps while nobody here knew that they are replicas, or in sync
+    partition.excused -= restarted
     if change is not None and found == change.leadership:
         leadership_committed(draft, name, change)  # it was written, only the answer was lost (KAFKA-14144)
         return
@@ -131,7 +132,7 @@ def adopt(draft: Draft, partition: Partition, leadership: Leadership) -> None:
     before, partition.leadership = partition.leadership, leadership
     is_led = draft.cluster.is_there(leadership.leader, partition.name)
     partition.become(PartitionState.ONLINE if is_led else PartitionState.OFFLINE)
-    partition.lost &= {leadership.leader, *leadership.isr}
+    partition.lost.update(draft.cluster.away(partition))
     if before is None or before.leader_epoch != leadership.leader_epoch:
         order_replicas(draft, partition)
     draft.outbox.tell(partition)

@@ -44,8 +44,7 @@ def restore_partitions(cluster: Cluster, topic: Topic, snapshot: Snapshot) -> No
         if partition.leadership is None:
             continue
         partition.lost.update(snapshot.restarted.get(partition.name, ()))
-        # Who is away will have been restarted when it comes back, be it before anything is written without it.
-        partition.lost.update(member for member in partition.isr if member not in cluster.brokers)
+        partition.lost.update(cluster.away(partition))
         is_led = cluster.is_there(partition.leader, partition.name) and partition.leader not in partition.lost
         partition.become(PartitionState.ONLINE if is_led else PartitionState.OFFLINE)
         # One that is being added may not exist yet. To take one for new that is in sync would be to lose it.

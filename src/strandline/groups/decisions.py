@@ -22,6 +22,7 @@ from typing import NamedTuple, NewType
 from strandline.groups.records import GroupRecord
 from strandline.groups.replies import JoinGroupReply, Reply, SyncGroupReply
 from strandline.model import coordinators
+from strandline.model.coordinator_timers import Timer
 from strandline.model.failures import ErrorCode
 from strandline.model.lazy_dataclass import dataclass
 from strandline.model.text import OneLine
@@ -50,14 +51,6 @@ class TimerKey(NamedTuple):
 EXPIRY_TIMER = TimerKey(TimerKind.EXPIRY)
 
 
-class Timer(NamedTuple):
-    key: TimerKey
-    at_ms: int | None  # None: cancelled
-
-    def __str__(self) -> str:
-        return f"timer {self.key} {'off' if self.at_ms is None else f'at {self.at_ms}'}"
-
-
 class Released(NamedTuple):
     ticket: Ticket
     reply: ReleasedReply
@@ -72,7 +65,7 @@ class Decision(OneLine):
     reply: Reply | None = None
     ticket: Ticket | None = None  # of the request, where it has no reply yet
     released: tuple[Released, ...] = ()
-    timers: tuple[Timer, ...] = ()
+    timers: tuple[Timer[TimerKey], ...] = ()
 
     def lines(self) -> Iterator[str]:
         """In the order the shell goes through them, one line each."""

@@ -8,11 +8,12 @@ from uuid import UUID
 
 from strandline.groups.classic_group import ClassicGroup
 from strandline.groups.consumer_group import ConsumerGroup
-from strandline.groups.decisions import Decision, Released, ReleasedReply, Ticket, Timer, TimerKey
+from strandline.groups.decisions import Decision, Released, ReleasedReply, Ticket, TimerKey
 from strandline.groups.offsets import Offsets
 from strandline.groups.records import GroupRecord
 from strandline.groups.replies import Reply
 from strandline.groups.settings import GroupSettings
+from strandline.model.coordinator_timers import TimedDraft
 
 Group = ClassicGroup | ConsumerGroup
 
@@ -43,15 +44,14 @@ class CoordinatorState:
         return group if isinstance(group, ConsumerGroup) else None
 
 
-class Draft:
-    __slots__ = ("_records", "_released", "_state", "_ticket", "_timers", "now_ms")
+class Draft(TimedDraft[TimerKey]):
+    __slots__ = ("_records", "_released", "_state", "_ticket")
 
     def __init__(self, state: CoordinatorState, now_ms: int) -> None:
-        self.now_ms = now_ms
+        super().__init__(state.timers, now_ms)
         self._state = state
         self._records: list[GroupRecord] = []
         self._released: dict[Ticket, ReleasedReply] = {}
-        self._timers: dict[TimerKey, int | None] = {}
         self._ticket: Ticket | None = None
 
     def append(self, *records: GroupRecord) -> None:
@@ -67,29 +67,15 @@ class Draft:
         if ticket is not None:
             self._released[ticket] = reply
 
-    def set_timer(self, key: TimerKey, delay_ms: int) -> None:
-        self._timers[key] = self.now_ms + delay_ms
-
-    def cancel_timer(self, key: TimerKey) -> None:
-        if key in self._state.timers:
-            self._timers[key] = None
-        else:
-            self._timers.pop(key, None)
-
     def decision(self, reply: Reply | None) -> Decision:
         """A request that was parked and released again at once just has its reply."""
         if self._ticket in self._released:
             reply = self._released.pop(self._ticket)
             self._ticket = None
-        for key, at_ms in self._timers.items():
-            if at_ms is None:
-                self._state.timers.pop(key, None)
-            else:
-                self._state.timers[key] = at_ms
         return Decision(
             records=tuple(self._records),
             reply=reply,
             ticket=self._ticket,
             released=tuple(Released(ticket, answer) for ticket, answer in self._released.items()),
-            timers=tuple(Timer(key, at_ms) for key, at_ms in self._timers.items()),
+            timers=self._decided_timers(),
         )

@@ -33,7 +33,7 @@ from strandline.groups.commands import Command, RefusableCommand
 from strandline.groups.consumer_group import ConsumerGroup
 from strandline.groups.consumer_heartbeat import consumer_group_heartbeat
 from strandline.groups.consumer_leave import consumer_timer_fired, load_consumer_group
-from strandline.groups.decisions import Decision, Released, Timer, TimerKey, TimerKind, client_error
+from strandline.groups.decisions import Decision, Released, TimerKey, TimerKind, client_error
 from strandline.groups.descriptions import describe_consumer_groups, describe_groups, list_groups
 from strandline.groups.draft import CoordinatorState, Draft, Topic
 from strandline.groups.expiry import delete_groups, expire, watch_expiry
@@ -56,6 +56,7 @@ from strandline.groups.records import (
 from strandline.groups.replies import Reply
 from strandline.groups.settings import GroupSettings
 from strandline.groups.states import ClassicState, check_transition
+from strandline.model.coordinator_timers import Timer
 from strandline.model.failures import BrokenInvariant, ErrorCode, Refused
 
 RETRY_MS = 500

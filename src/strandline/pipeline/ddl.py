@@ -11,6 +11,7 @@ takes ten seconds, and so that it is told by its place.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from typing import NamedTuple
 
 from strandline.pipeline.failures import BadPipeline
@@ -20,6 +21,7 @@ SIMPLE_TYPES = frozenset(
     "boolean byte tinyint short smallint int integer long bigint float real double date timestamp timestamp_ntz"  # noqa: SIM905
     " timestamp_ltz string binary variant".split()
 )
+DEPTH_MAX = 50
 SIZED_TYPES = frozenset(("decimal", "dec", "numeric", "char", "varchar"))
 
 
@@ -57,6 +59,7 @@ class _Reader:
     def __init__(self, text: str) -> None:
         self._tokens = list(_tokens(text))
         self._next = 0
+        self._depth = 0
 
     def columns(self) -> list[Column]:
         found = [self._column()]
@@ -83,15 +86,10 @@ class _Reader:
     def _type(self, column: str) -> str:
         token = self._token
         word = token.word
-        if word == "array":
+        inner = {"array": lambda: self._type(column), "map": lambda: self._pair(column), "struct": self._struct}
+        if word in inner:
             self._next += 1
-            return f"array<{self._inner(lambda: self._type(column))}>"
-        if word == "map":
-            self._next += 1
-            return f"map<{self._inner(lambda: self._pair(column))}>"
-        if word == "struct":
-            self._next += 1
-            return f"struct<{self._inner(self._struct)}>"
+            return f"{word}<{self._inner(column, inner[word])}>"
         if word in SIMPLE_TYPES:
             self._next += 1
             return word
@@ -102,11 +100,14 @@ class _Reader:
             raise self._unexpected(f"the type of column {column}")
         raise BadPipeline(f"{token.text!r} is no type that Spark knows (of column {column}){_guess(word)}")
 
-    def _inner(self, read: object) -> str:
+    def _inner(self, column: str, read: Callable[[], str]) -> str:
+        self._depth += 1
+        if self._depth > DEPTH_MAX:
+            raise BadPipeline(f"the type of column {column} lies in more than {DEPTH_MAX} others")
         self.expect("<", "<")
-        assert callable(read)
-        text = str(read())
+        text = read()
         self.expect(">", ">")
+        self._depth -= 1
         return text
 
     def _pair(self, column: str) -> str:

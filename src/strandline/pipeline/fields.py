@@ -52,7 +52,10 @@ class Fields:
             return default
         if isinstance(node.value, bool):
             return str(node.value).lower()
-        return str(node.value).strip()
+        text = str(node.value).strip()
+        if needs and not text:
+            self.note(name, f"is missing: {needs}")
+        return text
 
     def choice(self, name: str, choices: Sequence[T], default: T) -> T:
         text = self.text(name, default)

@@ -6,56 +6,29 @@ first letter that was not; the metadata beside it lists those above that were, a
 Between sending and noting there is a moment in which a crash would forget what was sent. So before each portion the
 group also notes where the topics that it goes to end. Who comes after a crash reads on from there, and knows letters
 that arrived by the header that each carries (`strandline.redriven.from`). One redrive of a topic at a time.
+
+A note has room for so many ranges. Where those at the end would have no room, nothing is sent. Where only those in
+between have none, the notes stay as they are: what the targets hold above them is looked at all the same.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from copy import deepcopy
 
 from strandline.client.cluster import Cluster
 from strandline.client.fetched import ConsumedRecord
 from strandline.client.fetching import Fetcher
-from strandline.client.group_offsets import commit_offsets, committed_offsets
+from strandline.client.group_offsets import Committed, commit_offsets, committed_offsets
 from strandline.client.offsets import EARLIEST, LATEST, READ_COMMITTED, offsets_at
 from strandline.client.producer import Producer
 from strandline.model.partitions import TopicPartition
 from strandline.pipeline.dead_letter_headers import REDRIVEN_FROM, origin_of, without_errors
 from strandline.pipeline.failures import PipelineFailed
+from strandline.pipeline.redriven import Sent
 
-FORMAT = "1"
 UNDER_WAY = "under way"  # in a target: what lies above may be of a portion that was not noted
-NOTE_BYTES_MAX = 4000  # brokers keep 4,096 (offset.metadata.max.bytes)
 PORTION = 1000
-
-
-@dataclass(slots=True)
-class Sent:
-    """Letters of one partition that were sent."""
-
-    offsets: set[int] = field(default_factory=set)  # at or above the committed one
-    first_open: int = 0  # everything below was sent, or is gone
-
-    def __contains__(self, offset: int) -> bool:
-        return offset < self.first_open or offset in self.offsets
-
-
-def write_ranges(offsets: Collection[int]) -> str:
-    ranges: list[list[int]] = []
-    for offset in sorted(offsets):
-        if ranges and ranges[-1][1] + 1 == offset:
-            ranges[-1][1] = offset
-        else:
-            ranges.append([offset, offset])
-    return ",".join(str(first) if first == last else f"{first}-{last}" for first, last in ranges)
-
-
-def read_ranges(text: str) -> set[int]:
-    found: set[int] = set()
-    for part in filter(None, text.split(",")):
-        first, _, last = part.partition("-")
-        found.update(range(int(first), int(last or first) + 1))
-    return found
 
 
 def group_of(topic: str) -> str:
@@ -89,14 +62,17 @@ async def read_letters(cluster: Cluster, topic: str) -> list[ConsumedRecord]:
 
 async def sent_before(cluster: Cluster, topic: str) -> dict[TopicPartition, Sent]:
     """What the group knows, and what it would know had nothing been cut short."""
+    committed = await committed_offsets(cluster, group_of(topic))
     sent = {each: Sent() for each in await partitions_of(cluster, topic)}
-    targets: dict[TopicPartition, int] = {}
-    for partition, committed in (await committed_offsets(cluster, group_of(topic))).items():
-        if partition.topic == topic and partition in sent:
-            sent[partition].first_open = committed.offset
-            sent[partition].offsets = read_ranges(committed.metadata.partition(" ")[2])
-        elif committed.metadata == UNDER_WAY:
-            targets[partition] = committed.offset
+    for partition in committed.keys() & sent.keys():
+        try:
+            sent[partition] = Sent.read(committed[partition].offset, committed[partition].metadata)
+        except ValueError:
+            raise PipelineFailed(
+                f"the group {group_of(topic)} keeps what was redriven, and another program has committed to it:"
+                f" `strandline group delete {group_of(topic)}` forgets all of it"
+            ) from None
+    targets = under_way(committed)
     if targets:
         ends = await offsets_at(cluster, targets, LATEST)
         for record in await read_records(cluster, targets, ends, is_committed=False):
@@ -104,6 +80,10 @@ async def sent_before(cluster: Cluster, topic: str) -> dict[TopicPartition, Sent
             if letter is not None and letter[0] in sent:
                 sent[letter[0]].offsets.add(letter[1])
     return sent
+
+
+def under_way(committed: Mapping[TopicPartition, Committed]) -> dict[TopicPartition, int]:
+    return {partition: each.offset for partition, each in committed.items() if each.metadata == UNDER_WAY}
 
 
 def _letter_of(record: ConsumedRecord, topic: str) -> tuple[TopicPartition, int] | None:
@@ -123,22 +103,22 @@ def target_of(record: ConsumedRecord, to: str | None) -> str | None:
 async def redrive(cluster: Cluster, topic: str, letters: Sequence[ConsumedRecord], to: str | None = None) -> int:
     """Sends those that were not sent before; gives how many that were."""
     sent = await sent_before(cluster, topic)
-    firsts = await offsets_at(cluster, sent, EARLIEST)
-    held = {(each.partition, each.offset) for each in await read_letters(cluster, topic)}
     wanted = [each for each in letters if each.offset not in sent[each.partition]]
     names = {target_of(each, to) for each in wanted}
     if None in names:
         raise PipelineFailed("there are letters that do not say where they came from: name a topic with --to")
+    if topic in names:
+        raise PipelineFailed(f"{topic} is the topic of the dead letters itself: name another with --to")
     targets = [each for name in sorted(filter(None, names)) for each in await partitions_of(cluster, name)]
+    notes = _Notes(cluster, topic, sent)
+    await notes.open(wanted)
     for at in range(0, len(wanted), PORTION):
         portion = wanted[at : at + PORTION]
-        ends = await offsets_at(cluster, targets, LATEST)
-        await _note(cluster, topic, sent, firsts, held, dict.fromkeys(ends, UNDER_WAY), ends)
+        await notes.begin(await offsets_at(cluster, targets, LATEST))
         await _send(cluster, portion, to)
         for each in portion:
             sent[each.partition].offsets.add(each.offset)
-    ends = await offsets_at(cluster, targets, LATEST)
-    await _note(cluster, topic, sent, firsts, held, {}, ends)
+    await notes.end(await offsets_at(cluster, targets, LATEST))
     return len(wanted)
 
 
@@ -154,30 +134,56 @@ async def _send(cluster: Cluster, letters: Iterable[ConsumedRecord], to: str | N
         raise producer.failure
 
 
-async def _note(
-    cluster: Cluster,
-    topic: str,
-    sent: Mapping[TopicPartition, Sent],
-    firsts: Mapping[TopicPartition, int],
-    held: Collection[tuple[TopicPartition, int]],
-    notes: Mapping[TopicPartition, str],
-    ends: Mapping[TopicPartition, int],
-) -> None:
-    """In one commit, which is kept as a whole or not at all."""
-    offsets, metadata = dict(ends), dict(notes)
-    for partition, known in sent.items():
-        known.first_open = max(known.first_open, firsts[partition])
-        last = max(known.offsets, default=-1)
-        while known.first_open <= last and (
-            known.first_open in known.offsets or (partition, known.first_open) not in held
-        ):
-            known.first_open += 1
-        known.offsets = {offset for offset in known.offsets if offset >= known.first_open}
-        metadata[partition] = f"{FORMAT} {write_ranges(known.offsets)}"
-        offsets[partition] = known.first_open
-        if len(metadata[partition]) > NOTE_BYTES_MAX:
-            raise PipelineFailed(
-                f"the letters of {partition} that are to be sent are too scattered to be kept track of: choose them by"
-                " offset, or send all of them"
-            )
-    await commit_offsets(cluster, group_of(topic), offsets, metadata=metadata)
+class _Notes:
+    """What the group is told. Each commit is kept as a whole or not at all."""
+
+    def __init__(self, cluster: Cluster, topic: str, sent: Mapping[TopicPartition, Sent]) -> None:
+        self._cluster = cluster
+        self._topic = topic
+        self._sent = sent
+        self._firsts: dict[TopicPartition, int] = {}
+        self._held: dict[TopicPartition, set[int]] = {}
+        self._under_way: dict[TopicPartition, int] = {}
+
+    async def open(self, wanted: Sequence[ConsumedRecord]) -> None:
+        """PipelineFailed if there would be no room for what was sent, once these were."""
+        self._firsts = await offsets_at(self._cluster, self._sent, EARLIEST)
+        self._held = {partition: set() for partition in self._sent}
+        for each in await read_letters(self._cluster, self._topic):
+            self._held[each.partition].add(each.offset)
+        self._under_way = under_way(await committed_offsets(self._cluster, group_of(self._topic)))
+        for partition, sent in deepcopy(dict(self._sent)).items():
+            sent.offsets |= {each.offset for each in wanted if each.partition == partition}
+            sent.close_up(self._firsts[partition], self._held[partition])
+            if not sent.has_room:
+                raise PipelineFailed(
+                    f"the letters of {partition} that are to be sent are too scattered to be kept track of: choose them"
+                    " by offset, or send all of them"
+                )
+
+    async def begin(self, ends: Mapping[TopicPartition, int]) -> None:
+        """Before a portion is sent."""
+        if self._has_room():
+            await self._commit(ends, UNDER_WAY, with_sent=True)
+            self._under_way |= ends
+            return
+        new = {partition: end for partition, end in ends.items() if partition not in self._under_way}
+        if new:
+            await self._commit(new, UNDER_WAY, with_sent=False)
+            self._under_way |= new
+
+    async def end(self, ends: Mapping[TopicPartition, int]) -> None:
+        """Nothing is under way any more, also not to where an earlier redrive sent."""
+        self._has_room()
+        await self._commit({**self._under_way, **ends}, "", with_sent=True)
+
+    def _has_room(self) -> bool:
+        for partition, sent in self._sent.items():
+            sent.close_up(self._firsts[partition], self._held[partition])
+        return all(sent.has_room for sent in self._sent.values())
+
+    async def _commit(self, ends: Mapping[TopicPartition, int], mark: str, *, with_sent: bool) -> None:
+        offsets, metadata = dict(ends), dict.fromkeys(ends, mark)
+        for partition, sent in self._sent.items() if with_sent else ():
+            offsets[partition], metadata[partition] = sent.first_open, sent.note
+        await commit_offsets(self._cluster, group_of(self._topic), offsets, metadata=metadata)

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from strandline.model.partitions import TopicPartition
+from strandline.model.partitions import TopicPartition, is_topic_name
 from strandline.pipeline.batches import BatchSteps, Tally
 from strandline.pipeline.checkpoint import Checkpoint
 from strandline.pipeline.failures import BadPipeline, PipelineFailed
@@ -39,6 +39,9 @@ def redirected(pipeline: Pipeline, into: Mapping[str, str], dead_letter: str = "
     Dead letters are counted and not written, unless a topic is named: the pipeline wrote them when it ran.
     """
     kinds = [SINK_NAMES[type(sink)] for sink in pipeline.sinks]
+    if not all(into.values()):
+        raise BadPipeline("--into names no place: write a folder, a topic, a table or console after it")
+    _check_dead_letter(pipeline, dead_letter, into)
     if set(into.values()) == {CONSOLE}:
         return replace(pipeline, sinks=(ConsoleSink(),), dead_letter=dead_letter)
     if "" in into and len(kinds) > 1:
@@ -48,14 +51,34 @@ def redirected(pipeline: Pipeline, into: Mapping[str, str], dead_letter: str = "
     if unknown:
         raise BadPipeline(f"the pipeline has no sink {unknown[0]}: it has {', '.join(kinds)}")
     sinks = tuple(
-        _moved(sink, targets[kind]) for sink, kind in zip(pipeline.sinks, kinds, strict=True) if kind in targets
+        _moved(pipeline, sink, targets[kind])
+        for sink, kind in zip(pipeline.sinks, kinds, strict=True)
+        if kind in targets
     )
     return replace(pipeline, sinks=sinks, dead_letter=dead_letter)
 
 
-def _moved(sink: Sink, target: str) -> Sink:
+def _check_dead_letter(pipeline: Pipeline, dead_letter: str, into: Mapping[str, str]) -> None:
+    if not dead_letter:
+        return
+    _check_topic(pipeline, dead_letter)
+    if dead_letter in [sink.topic for sink in pipeline.sinks if isinstance(sink, TopicSink)]:
+        raise BadPipeline(f"{dead_letter} is where the pipeline itself writes: bad records would be among the good")
+    if dead_letter in into.values():
+        raise BadPipeline("--dead-letter and --into name the same topic: bad records would be among the good")
+
+
+def _check_topic(pipeline: Pipeline, topic: str) -> None:
+    if not is_topic_name(topic):
+        raise BadPipeline(f"{topic!r} is not a topic name: use 1 to 249 of a-z A-Z 0-9 . _ -")
+    if pipeline.source.reads(topic):
+        raise BadPipeline(f"{topic} is what the pipeline reads: a replay goes somewhere else")
+
+
+def _moved(pipeline: Pipeline, sink: Sink, target: str) -> Sink:
     match sink:
         case TopicSink(topic=place):
+            _check_topic(pipeline, target)
             moved: Sink = replace(sink, topic=target)
         case ParquetSink(path=place) | DeltaSink(path=place):
             target = target if "://" in target else os.path.abspath(target)
@@ -64,9 +87,16 @@ def _moved(sink: Sink, target: str) -> Sink:
             moved = replace(sink, table=target)
         case _:
             return sink
-    if place == target:
+    if target in (place, pipeline.dead_letter):
         raise BadPipeline(f"{target} is where the pipeline itself writes: a replay goes somewhere else")
     return moved
+
+
+def kept_range(checkpoint: str) -> tuple[PartitionOffsets, PartitionOffsets] | None:
+    """Of a replay that was asked for before under this checkpoint, if it is on the local disk."""
+    kept = Checkpoint(checkpoint)
+    found = kept.identity() if kept.is_local else {}
+    return (from_topics(found["starts"]), from_topics(found["ends"])) if "starts" in found else None
 
 
 def replay(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
@@ -15,12 +16,12 @@ from strandline.pipeline.judging import good_rows, judge
 from strandline.pipeline.parsing import parse
 from strandline.pipeline.spark_errors import sentence_of
 from strandline.pipeline.spec import Pipeline
-from strandline.pipeline.topics import source_options
+from strandline.pipeline.topics import source_options, stream_options
 from strandline.pipeline.transforming import remembers, transform
+from strandline.pipeline.triggers import ONCE, milliseconds_of
 from strandline.spark.offset_limits import STARTING, AllAt, EachAt, moves, parse_limit
 from strandline.spark.offsets_json import PartitionOffsets, to_topics
 
-ONCE = "once"
 Watch = Callable[[dict[str, Any], BatchSteps], None]
 WATCH_S = 0.2
 
@@ -69,7 +70,9 @@ class Run:
 
 
 def _triggered(writer: Any, trigger: str) -> Any:
-    return writer.trigger(availableNow=True) if trigger == ONCE else writer.trigger(processingTime=trigger)
+    if trigger == ONCE:
+        return writer.trigger(availableNow=True)
+    return writer.trigger(processingTime=f"{milliseconds_of(trigger)} milliseconds")
 
 
 def _as_dict(progress: Any) -> dict[str, Any]:
@@ -79,12 +82,7 @@ def _as_dict(progress: Any) -> dict[str, Any]:
 
 def _stream(pipeline: Pipeline, session: Any, checkpoint: Checkpoint) -> tuple[Any, Any]:
     """The stream of records; or that of results, and how to read the records of a batch again."""
-    options = source_options(pipeline) | {
-        "startingOffsets": pipeline.source.start,
-        "maxOffsetsPerTrigger": str(pipeline.source.records_per_batch_max),
-        "kafka.group.id": pipeline.group_id,
-    }
-    records = session.readStream.format("strandline").options(**options).load()
+    records = session.readStream.format("strandline").options(**stream_options(pipeline)).load()
     good = good_rows(judge(parse(records, pipeline.parse), pipeline.expect))
     results = transform(good, pipeline.transform, pipeline.directory)
     if not remembers(results):
@@ -110,7 +108,8 @@ def read_batch(pipeline: Pipeline, checkpoint: Checkpoint, session: Any, batch_i
 
 
 def _first_starts(start: str, ends: PartitionOffsets) -> PartitionOffsets:
-    limit = parse_limit({"startingoffsets": start}, STARTING, AllAt(LATEST), or_latest=True, now_ms=0)
+    now_ms = time.time_ns() // 1_000_000
+    limit = parse_limit({"startingoffsets": start}, STARTING, AllAt(LATEST), or_latest=True, now_ms=now_ms)
     if moves(limit):
         return dict(ends)
     if isinstance(limit, EachAt):

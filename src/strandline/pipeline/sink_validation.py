@@ -32,7 +32,8 @@ def read_sinks(fields: Fields, directory: str) -> tuple[Sink, ...]:
             continue
         sinks.append(_read(kinds[0], section.section(kinds[0]), directory))
         section.end()
-    if not fields.has("sink"):
+    node = fields.node("sink")
+    if node is None or node.value == []:
         fields.note("sink", "is missing: say where rows go, as in `sink: {console: {}}`")
     names = [SINK_NAMES[type(sink)] for sink in sinks]
     for name in sorted({each for each in names if names.count(each) > 1}):

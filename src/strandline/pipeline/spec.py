@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -17,6 +18,8 @@ Otherwise = Literal["warn", "drop", "fail", "dead-letter"]
 RECORD_COLUMNS = ("_key", "_topic", "_partition", "_offset", "_timestamp", "_headers")
 # What judging a record adds while it lasts.
 JUDGING_COLUMNS = ("_record", "_fault", "_warnings")
+# And reading it.
+READING_COLUMNS = ("_parsed", "_malformed", "_message", "_avro")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,6 +29,10 @@ class Source:
     start: str = "latest"  # of a pipeline that has not run before
     records_per_batch_max: int = 500_000
     fail_on_data_loss: bool = True
+
+    def reads(self, topic: str) -> bool:
+        """A pattern is found anywhere in a name, as in Spark."""
+        return topic in self.topics or (bool(self.pattern) and re.search(self.pattern, topic) is not None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

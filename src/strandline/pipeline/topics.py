@@ -63,5 +63,13 @@ def source_options(pipeline: Pipeline) -> dict[str, str]:
     }
 
 
+def stream_options(pipeline: Pipeline) -> dict[str, str]:
+    return source_options(pipeline) | {
+        "startingOffsets": pipeline.source.start,
+        "maxOffsetsPerTrigger": str(pipeline.source.records_per_batch_max),
+        "kafka.group.id": pipeline.group_id,
+    }
+
+
 def client_options(client: Mapping[str, str]) -> dict[str, str]:
     return {f"kafka.{name}": value for name, value in ({"bootstrap.servers": LOCAL} | dict(client)).items()}

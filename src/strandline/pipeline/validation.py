@@ -14,11 +14,13 @@ from strandline.pipeline.avro_schema import ddl_of_avro
 from strandline.pipeline.ddl import parse_ddl
 from strandline.pipeline.failures import BadPipeline, PipelineFailed
 from strandline.pipeline.fields import Fields
+from strandline.pipeline.option_validation import check_options
 from strandline.pipeline.sink_validation import read_sinks
 from strandline.pipeline.spec import (
     AT_LEAST_ONCE,
     EXACTLY_ONCE,
     JUDGING_COLUMNS,
+    READING_COLUMNS,
     RECORD_COLUMNS,
     Expectation,
     Format,
@@ -29,13 +31,13 @@ from strandline.pipeline.spec import (
     TopicSink,
 )
 from strandline.pipeline.step_validation import check_sql, read_steps
+from strandline.pipeline.triggers import ONCE, milliseconds_of
 from strandline.pipeline.yaml_file import Problem, read_yaml
 
 NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,99}")
-TRIGGER = re.compile(r"[0-9]+(\.[0-9]+)? *(ms|milliseconds?|s|seconds?|m|minutes?|h|hours?|days?)")
-ONCE = "once"
 OTHERWISE = get_args(Otherwise)
 WORDS = ("earliest", "latest")
+TAKEN = frozenset((*RECORD_COLUMNS, *JUDGING_COLUMNS, *READING_COLUMNS))
 
 
 def read_pipeline(path: str) -> Pipeline:
@@ -77,7 +79,7 @@ def _read(fields: Fields, directory: str) -> Pipeline:
     dead_letter = fields.text("dead_letter")
     _check_topic(fields, "dead_letter", dead_letter)
     trigger = fields.text("trigger", "10 seconds")
-    if trigger != ONCE and not TRIGGER.fullmatch(trigger):
+    if trigger != ONCE and milliseconds_of(trigger) is None:
         fields.note("trigger", f"{trigger!r} is neither `{ONCE}` nor a length of time as in `10 seconds`")
     pipeline = Pipeline(
         name=name,
@@ -92,13 +94,15 @@ def _read(fields: Fields, directory: str) -> Pipeline:
         dead_letter=dead_letter,
         delivery=fields.choice("delivery", (EXACTLY_ONCE, AT_LEAST_ONCE), EXACTLY_ONCE),
         trigger=trigger,
-        checkpoint=_path(directory, fields.text("checkpoint", f".strandline/{name}")),
+        checkpoint=_path(directory, fields.text("checkpoint") or f".strandline/{name}"),
         master=fields.text("master", "local[*]"),
         spark=fields.settings("spark"),
     )
     fields.end()
     _check_dead_letters(fields, pipeline)
     _check_circle(fields, pipeline)
+    if not fields.problems:
+        check_options(fields, pipeline)
     return pipeline
 
 
@@ -132,8 +136,9 @@ def _source(fields: Fields, *, is_there: bool) -> Source:
     if pattern:
         try:
             re.compile(pattern)
-        except re.error as error:
+        except (re.error, OverflowError, RecursionError) as error:
             fields.note("pattern", f"{pattern!r} is not a regular expression: {error}")
+            pattern = ""
     start = fields.text("start", "latest")
     _check_start(fields, start)
     source = Source(
@@ -175,7 +180,7 @@ def _parse(fields: Fields, directory: str, *, has_dead_letter: bool) -> Parse:
         try:
             columns = parse_ddl(schema)
             required = tuple(column.name for column in columns if column.is_required)
-            for name in {column.name for column in columns} & {*RECORD_COLUMNS, *JUDGING_COLUMNS}:
+            for name in [column.name for column in columns if column.name.lower() in TAKEN]:
                 fields.note("schema", f"column {name} has a name that stands for something of the record itself")
         except PipelineFailed as error:
             fields.note("schema", str(error))
@@ -233,11 +238,11 @@ def _check_dead_letters(fields: Fields, pipeline: Pipeline) -> None:
 
 def _check_circle(fields: Fields, pipeline: Pipeline) -> None:
     for sink in pipeline.sinks:
-        if isinstance(sink, TopicSink) and sink.topic in pipeline.source.topics:
+        if isinstance(sink, TopicSink) and pipeline.source.reads(sink.topic):
             fields.note("sink", f"writes to {sink.topic}, which the pipeline reads: it would never come to an end")
         if isinstance(sink, TopicSink) and sink.topic == pipeline.dead_letter:
             fields.note("dead_letter", f"{sink.topic} is also the sink: bad records would be among the good")
-    if pipeline.dead_letter in pipeline.source.topics:
+    if pipeline.dead_letter and pipeline.source.reads(pipeline.dead_letter):
         fields.note(
             "dead_letter", f"{pipeline.dead_letter} is read by the pipeline: a bad record would come back for ever"
         )

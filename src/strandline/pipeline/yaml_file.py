@@ -13,6 +13,10 @@ from strandline.pipeline.failures import BadPipeline
 
 Scalar = str | int | float | bool | None
 
+DEPTH_MAX = 50
+VALUES_MAX = 10_000  # with what anchors repeat: a few lines can stand for billions
+MERGE_TAG = "tag:yaml.org,2002:merge"
+
 
 class Problem(NamedTuple):
     line: int
@@ -42,33 +46,68 @@ def read_yaml(text: str, problems: list[Problem]) -> Node | None:
     yaml = _yaml()
     try:
         root = yaml.compose(text, Loader=yaml.SafeLoader)
-        return None if root is None else _node(yaml, root, "", problems)
+        return None if root is None else _Tree(yaml, problems).node(root, "")
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
-        said = getattr(error, "problem", None) or str(error)
+        said = getattr(error, "problem", None) or str(error).partition("\n")[0]
         problems.append(Problem(mark.line + 1 if mark else 1, "", f"this is not YAML: {said}"))
-        return None
+    except RecursionError:
+        problems.append(_too_deep(1))
+    except _TooMuch as error:
+        problems[:] = [error.problem]
+    return None
 
 
-def _node(yaml: Any, found: Any, path: str, problems: list[Problem]) -> Node:
-    line = found.start_mark.line + 1
-    if isinstance(found, yaml.SequenceNode):
-        return Node(line, [_node(yaml, each, f"{path}[{at}]", problems) for at, each in enumerate(found.value)])
-    if not isinstance(found, yaml.MappingNode):
-        return Node(line, _scalar(yaml, found))
-    fields: dict[str, Node] = {}
-    for key, value in found.value:
-        name = str(_scalar(yaml, key)) if isinstance(key, yaml.ScalarNode) else "?"
-        where = f"{path}.{name}" if path else name
-        if name in fields:
-            problems.append(Problem(key.start_mark.line + 1, where, "is there twice"))
-        fields[name] = _node(yaml, value, where, problems)
-    return Node(line, fields)
+class _TooMuch(Exception):
+    def __init__(self, problem: Problem) -> None:
+        self.problem = problem
 
 
-def _scalar(yaml: Any, node: Any) -> Scalar:
-    value = yaml.SafeLoader("").construct_object(node)
-    return value if isinstance(value, str | int | float | bool | None) else str(node.value)
+def _too_deep(line: int) -> Problem:
+    return Problem(line, "", f"a value lies too deep: at most {DEPTH_MAX} lists and sections may lie in each other")
+
+
+class _Tree:
+    def __init__(self, yaml: Any, problems: list[Problem]) -> None:
+        self._yaml = yaml
+        self._problems = problems
+        self._count = 0
+
+    def node(self, found: Any, path: str, depth: int = 0) -> Node:
+        line = found.start_mark.line + 1
+        self._count += 1
+        if self._count > VALUES_MAX:
+            raise _TooMuch(Problem(line, "", f"the file has more than {VALUES_MAX} values, with those of its anchors"))
+        if depth > DEPTH_MAX:
+            raise _TooMuch(_too_deep(line))
+        if isinstance(found, self._yaml.SequenceNode):
+            return Node(line, [self.node(each, f"{path}[{at}]", depth + 1) for at, each in enumerate(found.value)])
+        if not isinstance(found, self._yaml.MappingNode):
+            return Node(line, self._scalar(found))
+        return Node(line, self._fields(found, path, depth))
+
+    def _fields(self, found: Any, path: str, depth: int) -> dict[str, Node]:
+        fields: dict[str, Node] = {}
+        for key, value in found.value:
+            name = str(self._scalar(key)) if isinstance(key, self._yaml.ScalarNode) else "?"
+            where = f"{path}.{name}" if path else name
+            if key.tag == MERGE_TAG:
+                self._problems.append(
+                    Problem(key.start_mark.line + 1, where, "is not understood here: write the fields out")
+                )
+                continue
+            if name in fields:
+                self._problems.append(Problem(key.start_mark.line + 1, where, "is there twice"))
+            fields[name] = self.node(value, where, depth + 1)
+        return fields
+
+    def _scalar(self, node: Any) -> Scalar:
+        """What is no number or date, though it looks like one or is called one, is a text."""
+        try:
+            value = self._yaml.SafeLoader("").construct_object(node)
+        except (ValueError, LookupError, AttributeError, self._yaml.constructor.ConstructorError):
+            return str(node.value)
+        return value if isinstance(value, str | int | float | bool | None) else str(node.value)
 
 
 def _yaml() -> Any:

@@ -81,16 +81,19 @@ class Consumer(SimulatedClient):
     def _heard(self, data: PartitionData) -> None:
         error_code = ErrorCode(data.error_code)
         if error_code is ErrorCode.OFFSET_OUT_OF_RANGE:
-            self._history.complaints.append(
-                f"{self.name} read everything below {self.position} of {self.partition}, and is told by {self._leader}"
-                " that there is no such offset"
-            )
+            self._lost_its_place()
         if error_code is not ErrorCode.NONE:
             self._leader = None
             return
         records = data.records if isinstance(data.records, bytes | memoryview) else b""
         self._read([*batches_in(bytes(records))], data)
         self._is_behind = len(records) > 0 and data.high_watermark - self.position > FAR_BEHIND
+
+    def _lost_its_place(self) -> None:
+        self._history.complaints.append(
+            f"{self.name} read everything below {self.position} of {self.partition}, and is told by {self._leader}"
+            " that there is no such offset"
+        )
 
     def _read(self, batches: list[Batch], _: PartitionData) -> None:
         for batch in batches:

@@ -51,18 +51,57 @@ class EntryChange:
         return [slot for slot in (self.source, self.target) if slot is not None]
 
     def is_made_durable_by(self, directory: Directory) -> bool:
-        return self.slots()[-1].directory is directory
+        slot = self.source if self.target is None else self.target
+        return slot is not None and slot.directory is directory
 
-    def needs(self, earlier: EntryChange) -> bool:
-        if any(slot in earlier.slots() for slot in self.slots()):
-            return True
-        if self._moves_between_directories() and isinstance(earlier.node, Directory):
-            return True
-        removed = self.node if self.target is None else self.replaced
-        return any(slot.directory is removed for slot in earlier.slots())
+    @property
+    def removed(self) -> Node | None:
+        """What is gone once this has happened."""
+        return self.node if self.target is None else self.replaced
 
-    def _moves_between_directories(self) -> bool:
-        return len({id(slot.directory) for slot in self.slots()}) == 2
+    @property
+    def moves_between_directories(self) -> bool:
+        return (
+            self.source is not None and self.target is not None and self.source.directory is not self.target.directory
+        )
+
+
+class Later:
+    """Changes that will be durable: which earlier ones they need."""
+
+    def __init__(self) -> None:
+        self._slots: set[Slot] = set()
+        self._removed: set[int] = set()  # by identity
+        self._moves_between_directories = False
+
+    def add(self, change: EntryChange) -> None:
+        self._slots.update(change.slots())
+        self._removed.add(id(change.removed))
+        self._moves_between_directories |= change.moves_between_directories
+
+    def need(self, earlier: EntryChange) -> bool:
+        if self._moves_between_directories and isinstance(earlier.node, Directory):
+            return True
+        return any(slot in self._slots or id(slot.directory) in self._removed for slot in earlier.slots())
+
+
+class Lost:
+    """Changes that have not happened: which later ones cannot have happened either."""
+
+    def __init__(self) -> None:
+        self._slots: set[Slot] = set()
+        self._directories: set[int] = set()  # in which they are, by identity
+        self._makes_directories = False
+
+    def add(self, change: EntryChange) -> None:
+        self._slots.update(change.slots())
+        self._directories.update(id(slot.directory) for slot in change.slots())
+        self._makes_directories |= isinstance(change.node, Directory)
+
+    def are_needed_by(self, change: EntryChange) -> bool:
+        if self._makes_directories and change.moves_between_directories:
+            return True
+        return id(change.removed) in self._directories or any(slot in self._slots for slot in change.slots())
 
 
 class DirectoryTree:
@@ -84,9 +123,13 @@ class DirectoryTree:
     def sync(self, directory: Directory) -> None:
         durable: list[EntryChange] = []
         rest: list[EntryChange] = []
+        later = Later()
         for change in reversed(self.pending):
-            needed = change.is_made_durable_by(directory) or any(later.needs(change) for later in durable)
-            (durable if needed else rest).append(change)
+            if change.is_made_durable_by(directory) or later.need(change):
+                durable.append(change)
+                later.add(change)
+            else:
+                rest.append(change)
         for change in reversed(durable):
             if change.source is not None:
                 del change.source.directory.durable_entries[change.source.name]
@@ -117,10 +160,12 @@ class DirectoryTree:
 
     def _surviving_changes(self, fate: Fate) -> list[EntryChange]:
         kept: list[EntryChange] = []
-        lost: list[EntryChange] = []
+        lost = Lost()
         for change in self.pending:
-            survives = fate.keeps_entry() and not any(change.needs(earlier) for earlier in lost)
-            (kept if survives else lost).append(change)
+            if fate.keeps_entry() and not lost.are_needed_by(change):
+                kept.append(change)
+            else:
+                lost.add(change)
         return kept
 
 

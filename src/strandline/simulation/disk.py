@@ -16,6 +16,7 @@ import errno
 import os
 import posixpath
 from collections.abc import Iterator
+from functools import lru_cache
 from random import Random
 
 from strandline.log.filesystem import Space
@@ -28,6 +29,7 @@ from strandline.simulation.simulated_file import SimulatedFile
 __all__ = ["SECTOR_BYTES", "PowerLost", "SimulatedDisk", "SimulatedFile"]
 
 UNBOUNDED_SPACE_BYTES = 2**50
+PATHS_REMEMBERED = 4096
 
 
 class SimulatedDisk(FaultInjector):
@@ -183,8 +185,11 @@ class SimulatedDisk(FaultInjector):
             self.release_if_unused(node)
 
     def _node_at(self, path: str) -> Node:
+        return self._node_of(_parts(path), path)
+
+    def _node_of(self, parts: tuple[str, ...], path: str) -> Node:
         node: Node = self._tree.root
-        for part in _parts(path):
+        for part in parts:
             if isinstance(node, FileNode):
                 raise _error(errno.ENOTDIR, path)
             child = node.entries.get(part)
@@ -206,14 +211,18 @@ class SimulatedDisk(FaultInjector):
         return node
 
     def _slot(self, path: str) -> Slot:
-        *parents, name = _parts(path) or [""]
-        return Slot(self._directory_at("/" + "/".join(parents)), name)
+        parts = _parts(path) or ("",)
+        parent = self._node_of(parts[:-1], path)
+        if isinstance(parent, FileNode):
+            raise _error(errno.ENOTDIR, path)
+        return Slot(parent, parts[-1])
 
 
-def _parts(path: str) -> list[str]:
+@lru_cache(PATHS_REMEMBERED)
+def _parts(path: str) -> tuple[str, ...]:
     if not path:
         raise _error(errno.ENOENT, path)
-    return [part for part in posixpath.normpath("/" + path).split("/") if part]
+    return tuple(part for part in posixpath.normpath("/" + path).split("/") if part)
 
 
 def _require_apart(source: str, target: str) -> None:

@@ -96,6 +96,7 @@ class Replica:
         self.batches: dict[int, Batch] = {}  # by base offset, in order
         self.log_start_offset = 0
         self.log_end_offset = 0
+        self.forgotten = 0  # where it had to start over, with nothing of what was before
         self.agreed = 0  # how many of the committed batches, from the first on, this log has or has outlived
         self.is_up = False
         self.has_lost_power = False  # and what it had is not known to be there
@@ -122,6 +123,8 @@ class Replica:
         self.is_unread = False
         self.batches, self.news, self.before_news = {}, [], None
         self.agreed = 0
+        if log.log_start_offset > self.log_end_offset:
+            self.forgotten = log.log_start_offset
         self.log_end_offset = log.log_start_offset
         self._tail = None
         self.read_more(log)
@@ -154,6 +157,7 @@ class PartitionTruth:
         self.topic_id = topic_id
         self.replicas: dict[int, Replica] = {}
         self.committed: list[Batch] = []
+        self.forgotten: dict[int, int] = {}  # by leader epoch: what its leader had forgotten when it began to lead
         self.stored: PartitionState | None = None
         self.stored_version = -1
         self.assigned: tuple[int, ...] = ()
@@ -176,6 +180,8 @@ class PartitionTruth:
 
     def commit(self, leader: Replica) -> None:
         """What this leader shows is committed from now on."""
+        if leader.leads_in is not None:
+            self.forgotten.setdefault(leader.leads_in, leader.forgotten)
         end = self.committed_end
         if leader.high_watermark <= end:
             return

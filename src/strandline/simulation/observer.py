@@ -17,9 +17,13 @@ from strandline.simulation.observed import PartitionTruth, Replica, logs_of, obs
 from strandline.simulation.simulated_store import SimulatedStore
 
 Key = tuple[bytes, int]  # topic id and partition
+Seen = tuple[object, ...]  # whatever may be another after a step; as long as it is the same, nothing has happened here
+NO_PARTITIONS: dict[int, Partition] = {}
 
 
 class Place(NamedTuple):
+    topic: str
+    partition_index: int
     log: Log
     truth: PartitionTruth
     replica: Replica
@@ -67,26 +71,41 @@ class Observer:
             machine.disk.is_watched = False
 
     def _look(self, machine: Machine, broker: Broker) -> None:
-        find, reshapes = broker.partitions.find, machine.disk.reshapes
-        for log, truth, replica in self._places_on(machine, broker):
-            partition = find(truth.name)
-            if partition is not None and partition.topic_id != truth.topic_id:
+        """At every step, so whatever is as it was must cost little."""
+        by_name, reshapes = broker.partitions.by_name, machine.disk.reshapes
+        for topic, index, log, truth, replica in self._places_on(machine, broker):
+            partition = by_name.get(topic, NO_PARTITIONS).get(index)
+            if partition is None or partition.topic_id != truth.topic_id:
+                seen: Seen = (log, log.log_end_offset, log.log_start_offset)
                 partition = None
-            seen = _what_is_seen(log, partition)
-            reshaped = reshapes.get(log.directory, 0)
-            if seen != replica.seen or reshaped != replica.reshapes or not replica.is_up:
-                is_reshaped, replica.seen, replica.reshapes = reshaped != replica.reshapes, seen, reshaped
-                self._update(replica, log, is_reshaped=is_reshaped)
-                observe_role(replica, partition)
-                self.changed[truth.topic_id, truth.name.partition] = truth
+            elif (leader := partition.leader) is None:
+                seen = (
+                    log, log.log_end_offset, log.log_start_offset, partition.high_watermark, partition.leader_epoch
+                )  # fmt: skip
+            else:
+                seen = (
+                    log, log.log_end_offset, log.log_start_offset, partition.high_watermark, partition.leader_epoch,
+                    leader.leader_epoch, leader.isr, leader.pending,
+                )  # fmt: skip
+            if seen != replica.seen or not replica.is_up or reshapes.get(log.directory, 0) != replica.reshapes:
+                self._changed(replica, log, partition, reshapes.get(log.directory, 0))
+                replica.seen = seen
+                self.changed[truth.topic_id, index] = truth
+
+    def _changed(self, replica: Replica, log: Log, partition: Partition | None, reshapes: int) -> None:
+        is_reshaped, replica.reshapes = reshapes != replica.reshapes, reshapes
+        self._update(replica, log, is_reshaped=is_reshaped)
+        observe_role(replica, partition)
 
     def _places_on(self, machine: Machine, broker: Broker) -> list[Place]:
         """They are the same ones at nearly every step."""
-        directories = getattr(broker, "directories", None)
-        if directories is None:
+        if not hasattr(broker, "directories"):
             return []  # it is still being opened
-        logs = [log for directory in directories.directories for log in directory.logs.values()]
-        ids = sum(len(directory.topic_ids) for directory in directories.directories)
+        logs: list[Log] = []
+        ids = 0
+        for directory in broker.directories.directories:
+            logs += directory.logs.values()
+            ids += len(directory.topic_ids)
         known = self._known.get(machine.broker_id)
         if known is None or known.logs != logs or known.ids != ids:
             places = [self._place(machine, *found) for found in logs_of(broker)]
@@ -95,7 +114,7 @@ class Observer:
 
     def _place(self, machine: Machine, name: TopicPartition, topic_id: bytes, log: Log) -> Place:
         truth = self.truth(name, topic_id)
-        return Place(log, truth, truth.replica(machine.broker_id))
+        return Place(name.topic, name.partition, log, truth, truth.replica(machine.broker_id))
 
     def _update(self, replica: Replica, log: Log, *, is_reshaped: bool) -> None:
         replica.is_up = True
@@ -150,12 +169,3 @@ class Observer:
             if truth.topic_id == topic_id:
                 truth.is_deleted, truth.stored = True, None
                 self.changed[key] = truth
-
-
-def _what_is_seen(log: Log, partition: Partition | None) -> tuple[object, ...]:
-    """Whatever may be another after a step; as long as it is the same, nothing has happened here."""
-    if partition is None:
-        return (log, log.log_end_offset, log.log_start_offset)
-    state = (log, log.log_end_offset, log.log_start_offset, partition.leader_epoch, partition.high_watermark)
-    leader = partition.leader
-    return state if leader is None else (*state, leader.leader_epoch, leader.isr, leader.pending)

@@ -5,14 +5,22 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, ClassVar
 
+from strandline.client.offsets import EARLIEST
 from strandline.model.failures import ErrorCode
 from strandline.model.partitions import TopicPartition
-from strandline.simulation.consumers import Consumer
+from strandline.simulation.consumers import READ_UNCOMMITTED, Consumer
 from strandline.simulation.load import WantedTopic
 from strandline.simulation.observed import PartitionTruth, Replica
 from strandline.simulation.producers import ACKS_ALL, Producer
 from strandline.simulation.written_load import WrittenLoad
 from strandline.wire.messages.fetch import PartitionData
+from strandline.wire.messages.list_offsets import (
+    ListOffsetsPartition,
+    ListOffsetsPartitionResponse,
+    ListOffsetsRequest,
+    ListOffsetsResponse,
+    ListOffsetsTopic,
+)
 
 if TYPE_CHECKING:
     from strandline.log.log import Log
@@ -20,6 +28,7 @@ if TYPE_CHECKING:
 
 TOPIC = "news"
 PARTITION = TopicPartition(TOPIC, 0)
+LIST_OFFSETS_VERSION = 7
 
 
 class LogStartGoesUp:
@@ -46,20 +55,34 @@ class LogStartGoesUp:
 
 
 class LateReader(Consumer):
-    """Goes on where the log begins, when what it asks for has been deleted."""
+    """Goes on where the log begins, when what it asks for has been deleted. Where that is, it asks the leader that has
+    refused it, in the same epoch, as Kafka's clients do: what others have deleted may lie beyond the end of one that
+    was replaced and does not know it (`--seed 31486327 --load retention`)."""
 
-    def __init__(self, load: RetentionLoad, name: str) -> None:
-        simulation = load.simulation
-        super().__init__(load.world, simulation.network, name, simulation.names, PARTITION, simulation.history)
-        self._load = load
+    _is_refused = False
 
     def _heard(self, data: PartitionData) -> None:
-        if data.error_code == ErrorCode.OFFSET_OUT_OF_RANGE:
-            begin = self._load.log_start()
-            if begin > self.position:
-                self.position = begin
-                return
-        super()._heard(data)
+        self._is_refused = data.error_code == ErrorCode.OFFSET_OUT_OF_RANGE
+        if not self._is_refused:
+            super()._heard(data)
+
+    async def _poll(self) -> None:
+        if self._leader is None or not self._is_refused:
+            await super()._poll()
+            return
+        self._is_refused = False
+        asked = ListOffsetsPartition(self.partition.partition, self._leader_epoch, EARLIEST)
+        request = ListOffsetsRequest(-1, READ_UNCOMMITTED, [ListOffsetsTopic(self.partition.topic, [asked])])
+        answer = await self.ask(self._leader, request, ListOffsetsResponse, LIST_OFFSETS_VERSION)
+        self._heard_of_beginning(answer.topics[0].partitions[0])
+
+    def _heard_of_beginning(self, found: ListOffsetsPartitionResponse) -> None:
+        if found.error_code != ErrorCode.NONE:
+            self._leader = None
+        elif found.offset > self.position:
+            self.position = found.offset
+        else:
+            self._lost_its_place()
 
 
 class RetentionLoad(WrittenLoad):
@@ -83,17 +106,13 @@ class RetentionLoad(WrittenLoad):
         # One does not wait for followers, so that there is something that is old and not committed.
         for name, acks in (("reporter", ACKS_ALL), ("stringer", 1)):
             self._producers.append(Producer(world, network, name, names, PARTITION, history, acks=acks))
-        self._readers += [LateReader(self, "latecomer"), LateReader(self, "subscriber")]
+        for name in ("latecomer", "subscriber"):
+            self._readers.append(LateReader(world, network, name, names, PARTITION, history))
         for producer in self._producers:
             producer.pace.hurry()  # or there would be little to delete
             producer.start()
         for reader in self._readers:
             reader.start()
-
-    def log_start(self) -> int:
-        """Of whoever has deleted most."""
-        (truth,) = (truth for truth in self.simulation.observer.living if truth.name == PARTITION)
-        return max(replica.log_start_offset for replica in truth.replicas.values())
 
     def heal(self) -> None:
         super().heal()

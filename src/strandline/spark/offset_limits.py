@@ -78,11 +78,11 @@ def parse_limit(
 def _parse_timestamp(text: str, now_ms: int) -> int:
     """A bare number is milliseconds, however many digits it has."""
     try:
-        return parse_integer(text)
+        return _check_time(text, parse_integer(text))
     except ValueError:
         pass
     try:
-        return parse_moment(text, now_ms)
+        return _check_time(text, parse_moment(text, now_ms))
     except BadMoment:
         raise BadOption(
             f"Expected a single long value, got {text}; @-1h and 2026-11-15T04:12:42Z would do, too"
@@ -95,11 +95,18 @@ def _parse_offsets(text: str, now_ms: int) -> OffsetLimit:
     if text.startswith("{"):
         return EachAt(parse_offsets(text))
     try:
-        return AllAtTime(parse_moment(text, now_ms), or_latest=True)
+        return AllAtTime(_check_time(text, parse_moment(text, now_ms)), or_latest=True)
     except BadMoment:
         raise BadOption(
             f"Expected e.g. {EXAMPLE_OFFSETS}, got {text}; earliest, latest, @-1h or 2026-11-15T04:12:42Z would do, too"
         ) from None
+
+
+def _check_time(text: str, timestamp_ms: int) -> int:
+    """Below zero, Kafka's protocol has names for other places than times."""
+    if timestamp_ms < 0:
+        raise BadOption(f"{text} is before 1970, when no record is: use earliest to read from the beginning")
+    return timestamp_ms
 
 
 def moves(limit: OffsetLimit) -> bool:

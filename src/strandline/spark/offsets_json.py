@@ -9,12 +9,15 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from strandline.client.offsets import EARLIEST
 from strandline.model.partitions import TopicPartition
 from strandline.spark.failures import BadOption
 
 PartitionOffsets = dict[TopicPartition, int]
 OffsetsOfTopics = dict[str, dict[str, int]]
 
+INT32_MAX, INT64_MAX = 2**31 - 1, 2**63 - 1
+SHOWN_MAX = 500
 EXAMPLE_OFFSETS = '{"topicA":{"0":23,"1":-1},"topicB":{"0":-2}}'
 EXAMPLE_TIMESTAMPS = '{"topicA": {"0": 123456789, "1": 123456789}, "topicB": {"0": 123456789, "1": 123456789}}'
 EXAMPLE_PARTITIONS = '{"topicA":[0,1],"topicB":[0,1]}'
@@ -36,26 +39,30 @@ def from_topics(topics: Mapping[str, Mapping[str, int]]) -> PartitionOffsets:
     }
 
 
-def parse_offsets(text: str, example: str = EXAMPLE_OFFSETS) -> PartitionOffsets:
+def parse_offsets(text: str) -> PartitionOffsets:
+    return _numbers(text, EXAMPLE_OFFSETS, EARLIEST)
+
+
+def parse_timestamps(text: str) -> PartitionOffsets:
+    return _numbers(text, EXAMPLE_TIMESTAMPS, 0)
+
+
+def _numbers(text: str, example: str, at_least: int) -> PartitionOffsets:
     found = {}
     for topic, values in _object(text, example).items():
         if not isinstance(values, dict):
             raise _unexpected(text, example)
         for index, value in values.items():
-            if not _is_partition(index) or not _is_whole(value):
+            if not _is_partition(index) or not _is_whole(value, at_least, INT64_MAX):
                 raise _unexpected(text, example)
             found[TopicPartition(topic, int(index))] = value
     return found
 
 
-def parse_timestamps(text: str) -> PartitionOffsets:
-    return parse_offsets(text, EXAMPLE_TIMESTAMPS)
-
-
 def parse_partitions(text: str) -> list[TopicPartition]:
     found = []
     for topic, indexes in _object(text, EXAMPLE_PARTITIONS).items():
-        if not isinstance(indexes, list) or not all(_is_whole(index) and index >= 0 for index in indexes):
+        if not isinstance(indexes, list) or not all(_is_whole(index, 0, INT32_MAX) for index in indexes):
             raise _unexpected(text, EXAMPLE_PARTITIONS)
         found += [TopicPartition(topic, index) for index in indexes]
     return list(dict.fromkeys(found))
@@ -64,7 +71,7 @@ def parse_partitions(text: str) -> list[TopicPartition]:
 def _object(text: str, example: str) -> dict[str, Any]:
     try:
         parsed = json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         raise _unexpected(text, example) from None
     if not isinstance(parsed, dict):
         raise _unexpected(text, example)
@@ -72,12 +79,13 @@ def _object(text: str, example: str) -> dict[str, Any]:
 
 
 def _is_partition(text: str) -> bool:
-    return text.isascii() and text.isdecimal()
+    return text.isascii() and text.isdecimal() and int(text[:20]) <= INT32_MAX
 
 
-def _is_whole(value: object) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool)
+def _is_whole(value: object, at_least: int, at_most: int) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and at_least <= value <= at_most
 
 
 def _unexpected(text: str, example: str) -> BadOption:
-    return BadOption(f"Expected e.g. {example}, got {text}")
+    shown = text if len(text) <= SHOWN_MAX else f"{text[:SHOWN_MAX]}…"
+    return BadOption(f"Expected e.g. {example}, got {shown}")

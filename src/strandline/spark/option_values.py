@@ -35,6 +35,13 @@ def whole_option(options: Mapping[str, str], name: str, default: int | None = No
         raise BadOption(f"option {name}={text!r}: {error}") from None
 
 
+def bounded_option(options: Mapping[str, str], name: str, default: int, *, at_least: int) -> int:
+    number = whole_option(options, name, default)
+    if number is None or number < at_least:
+        raise BadOption(f"{name} must be at least {at_least}")
+    return number
+
+
 def positive_option(options: Mapping[str, str], name: str) -> int | None:
     number = whole_option(options, name)
     if number is not None and number <= 0:

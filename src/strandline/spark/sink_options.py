@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -24,6 +25,8 @@ PROTECTED = {
     "transactional.id": ": each task has its own; set the option delivery to exactly-once instead.",
     "group.id": " by the sink.",
 }
+SINK_ID_MAX = 200
+SINK_ID = re.compile(rf"[A-Za-z0-9._-]{{1,{SINK_ID_MAX}}}")
 AT_LEAST_ONCE = "at-least-once"
 EXACTLY_ONCE = "exactly-once"
 # Tasks have much to send, and all of it at once.
@@ -50,7 +53,7 @@ def parse_sink_options(options: Mapping[str, str]) -> SinkOptions:
     boolean_option(
         options, "includeHeaders", False
     )  # of no consequence, as in Spark: headers that are there are written
-    topic = options.get("topic", "").strip() or None
+    topic = options["topic"].strip() if "topic" in options else None
     if topic is not None and not is_topic_name(topic):
         raise BadOption(f"option topic={topic!r} is not a topic name: use 1 to 249 of a-z A-Z 0-9 . _ -")
     delivery = options.get("delivery", AT_LEAST_ONCE).strip().lower()
@@ -61,10 +64,23 @@ def parse_sink_options(options: Mapping[str, str]) -> SinkOptions:
         _check_acknowledged(properties)
         properties = TRANSACTION_DEFAULTS | properties
     check_settings(properties)
-    sink_id, batch_id = options.get("sinkid", "").strip(), whole_option(options, "batchId")
+    sink_id, batch_id = _sink_id(options, delivery), whole_option(options, "batchId")
     if batch_id is not None and not sink_id:
         raise BadOption("option batchId says which batch of a sink this is: name the sink with the option sinkId")
+    if batch_id is not None and batch_id < 0:
+        raise BadOption("batchId must be at least 0")
     return SinkOptions(topic=topic, delivery=delivery, sink_id=sink_id, batch_id=batch_id, properties=properties)
+
+
+def _sink_id(options: Mapping[str, str], delivery: str) -> str:
+    if "sinkid" not in options:
+        return ""
+    sink_id = options["sinkid"].strip()
+    if not SINK_ID.fullmatch(sink_id):
+        raise BadOption(f"option sinkId={sink_id[:SINK_ID_MAX]!r}: use 1 to {SINK_ID_MAX} of a-z A-Z 0-9 . _ -")
+    if delivery != EXACTLY_ONCE:
+        raise BadOption(f"option sinkId is for delivery={EXACTLY_ONCE}: set that too, or leave sinkId out")
+    return sink_id
 
 
 def _check_acknowledged(properties: Mapping[str, str]) -> None:

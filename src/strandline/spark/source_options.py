@@ -6,11 +6,11 @@ The names come in lower case. Everything is checked when a query is made, before
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from strandline.client.offsets import EARLIEST, LATEST
-from strandline.model.partitions import TopicPartition
+from strandline.model.partitions import TopicPartition, is_topic_name
 from strandline.spark.failures import BadOption
 from strandline.spark.offset_limits import (
     ENDING,
@@ -25,12 +25,12 @@ from strandline.spark.offset_limits import (
 from strandline.spark.offsets_json import parse_partitions
 from strandline.spark.option_values import (
     boolean_option,
+    bounded_option,
     check_settings,
     client_properties,
     duration_option_ms,
     positive_option,
     refuse_unknown,
-    whole_option,
 )
 
 STRATEGIES = ("subscribe", "subscribePattern", "assign")
@@ -137,10 +137,10 @@ def parse_source_options(options: Mapping[str, str], *, is_streaming: bool, now_
         max_trigger_delay_ms=duration_option_ms(options, "maxTriggerDelay", "15m"),
         min_partitions=positive_option(options, "minPartitions"),
         max_records_per_partition=positive_option(options, "maxRecordsPerPartition"),
-        poll_timeout_ms=whole_option(options, "kafkaConsumer.pollTimeoutMs", 120_000) or 0,
-        offset_retries=whole_option(options, "fetchOffset.numRetries", 3) or 0,
-        offset_retry_interval_ms=whole_option(options, "fetchOffset.retryIntervalMs", 10) or 0,
-        metadata_age_max_ms=whole_option(options, "partition.metadata.cache.ttl.ms", -1) or 0,
+        poll_timeout_ms=bounded_option(options, "kafkaConsumer.pollTimeoutMs", 120_000, at_least=1),
+        offset_retries=bounded_option(options, "fetchOffset.numRetries", 3, at_least=0),
+        offset_retry_interval_ms=bounded_option(options, "fetchOffset.retryIntervalMs", 10, at_least=0),
+        metadata_age_max_ms=bounded_option(options, "partition.metadata.cache.ttl.ms", -1, at_least=-1),
         group_id=group_id,
         properties=properties,
     )
@@ -172,12 +172,21 @@ def _subscription(options: Mapping[str, str]) -> Subscription:
         topics = tuple(dict.fromkeys(topic.strip() for topic in text.split(",") if topic.strip()))
         if not topics:
             raise BadOption(f"No topics to subscribe to as specified value for option 'subscribe' is '{text}'")
+        _check_names("subscribe", topics)
         return Subscription(topics=topics)
     if given[0] == "subscribePattern":
         return Subscription(pattern=_pattern(text))
-    if not text.strip().startswith("{"):
+    partitions = tuple(parse_partitions(text)) if text.strip().startswith("{") else ()
+    if not partitions:
         raise BadOption(f"No topicpartitions to assign as specified value for option 'assign' is '{text}'")
-    return Subscription(partitions=tuple(parse_partitions(text)))
+    _check_names("assign", [partition.topic for partition in partitions])
+    return Subscription(partitions=partitions)
+
+
+def _check_names(option: str, topics: Iterable[str]) -> None:
+    for topic in topics:
+        if not is_topic_name(topic):
+            raise BadOption(f"option {option}: {topic!r} is not a topic name: use 1 to 249 of a-z A-Z 0-9 . _ -")
 
 
 def _pattern(text: str) -> str:
@@ -186,6 +195,6 @@ def _pattern(text: str) -> str:
         raise BadOption(f"Pattern to subscribe is empty as specified value for option 'subscribePattern' is '{text}'")
     try:
         re.compile(pattern)
-    except re.error as error:
+    except (re.error, OverflowError, RecursionError) as error:
         raise BadOption(f"option subscribePattern={text!r} is not a regular expression: {error}") from None
     return pattern

@@ -23,6 +23,7 @@ from collections.abc import Iterator
 from enum import Enum
 from typing import NamedTuple
 
+from strandline.model.coordinator_timers import Timer
 from strandline.model.lazy_dataclass import dataclass
 from strandline.model.text import OneLine, text_of
 from strandline.transactions.markers import Marker
@@ -52,18 +53,10 @@ def markers_timer(transactional_id: str) -> TimerKey:
     return TimerKey(TimerKind.MARKERS, transactional_id)
 
 
-class Timer(NamedTuple):
-    key: TimerKey
-    at_ms: int | None  # None: cancelled
-
-    def __str__(self) -> str:
-        return f"timer {self.key} {'off' if self.at_ms is None else f'at {self.at_ms}'}"
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Decision(OneLine):
     records: tuple[TransactionRecord, ...] = ()
-    timers: tuple[Timer, ...] = ()
+    timers: tuple[Timer[TimerKey], ...] = ()
     reply: Reply | None = None
     markers: tuple[Marker, ...] = ()
 

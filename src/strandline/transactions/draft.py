@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from enum import Enum
 
+from strandline.model.coordinator_timers import TimedDraft
 from strandline.model.failures import ErrorCode, Refused
-from strandline.transactions.decisions import Decision, Timer, TimerKey, markers_timer
+from strandline.transactions.decisions import Decision, TimerKey, markers_timer
 from strandline.transactions.markers import Completion, Marker
 from strandline.transactions.producer_ids import ProducerIds
 from strandline.transactions.records import Transaction, TransactionRecord
@@ -64,15 +65,14 @@ class CoordinatorState:
         return producer_id
 
 
-class Draft:
-    __slots__ = ("_following", "_markers", "_records", "_state", "_timers", "now_ms")
+class Draft(TimedDraft[TimerKey]):
+    __slots__ = ("_following", "_markers", "_records", "_state")
 
     def __init__(self, state: CoordinatorState, now_ms: int) -> None:
-        self.now_ms = now_ms
+        super().__init__(state.timers, now_ms)
         self._state = state
         self._records: list[TransactionRecord] = []
         self._following: dict[str, Transaction] = {}  # what the records will make of the state
-        self._timers: dict[TimerKey, int | None] = {}
         self._markers: list[Marker] = []
 
     def append(self, transactional_id: str, transaction: Transaction) -> None:
@@ -118,24 +118,10 @@ class Draft:
         self.cancel_timer(markers_timer(transactional_id))
         self.append(transactional_id, completed(self._state.transactions[transactional_id], now_ms=self.now_ms))
 
-    def set_timer(self, key: TimerKey, delay_ms: int) -> None:
-        self._timers[key] = self.now_ms + delay_ms
-
-    def cancel_timer(self, key: TimerKey) -> None:
-        if key in self._state.timers:
-            self._timers[key] = None
-        else:
-            self._timers.pop(key, None)
-
     def decision(self, reply: Reply | None) -> Decision:
-        for key, at_ms in self._timers.items():
-            if at_ms is None:
-                self._state.timers.pop(key, None)
-            else:
-                self._state.timers[key] = at_ms
         return Decision(
             records=tuple(self._records),
-            timers=tuple(Timer(key, at_ms) for key, at_ms in self._timers.items()),
+            timers=self._decided_timers(),
             reply=reply,
             markers=tuple(self._markers),
         )

@@ -23,13 +23,14 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
+from strandline.model.coordinator_timers import Timer
 from strandline.model.coordinators import client_error
 from strandline.model.failures import ErrorCode, Refused
 from strandline.transactions import commands
 from strandline.transactions.adding import add_offsets, add_partitions
 from strandline.transactions.commands import Command
 from strandline.transactions.completing import forget_partitions, hear_of_markers, markers_timer_fired, resume
-from strandline.transactions.decisions import Decision, Timer, TimerKey, TimerKind, markers_timer
+from strandline.transactions.decisions import Decision, TimerKey, TimerKind, markers_timer
 from strandline.transactions.descriptions import describe_transactions, list_transactions
 from strandline.transactions.draft import CoordinatorState, Draft, Phase
 from strandline.transactions.ending import end_transaction

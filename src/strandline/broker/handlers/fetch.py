@@ -10,7 +10,6 @@ again at once; when its time is up, it takes what there is. This is for consumer
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Mapping
 
 from strandline.broker.dispatch import Body, Instead, Request
@@ -18,7 +17,8 @@ from strandline.broker.fetch_answers import diverging_epoch, partition_of, parti
 from strandline.broker.fetch_lane import fetch_lane_of
 from strandline.broker.fetch_sessions import FetchContext, FetchSessions, FollowedPartition, TopicKey
 from strandline.broker.follower_fetches import FollowerFetches
-from strandline.broker.host import Host
+from strandline.broker.host import Host, Timer
+from strandline.broker.long_polls import LongPoll
 from strandline.broker.partition import Partition
 from strandline.broker.partitions import Partitions
 from strandline.broker.replication_quotas import ReplicationQuotas
@@ -33,8 +33,6 @@ from strandline.wire.messages.fetch import (
     FetchResponse,
     PartitionData,
 )
-
-logger = logging.getLogger(__name__)
 
 READ_COMMITTED = 1
 Answers = list[tuple[FollowedPartition, PartitionData]]
@@ -69,7 +67,11 @@ class FetchHandler:
             if context.session is None and len(asked.topics) == 1 and len(asked.topics[0].partitions) == 1:
                 self._open_lane(request, asked, answers[0][0])
             return self.body(request.api_version, context, answers)
-        LongPoll(self, request, asked, context)
+        watched = [partition_of(self._partitions, followed) for followed in context.followed]
+        poll = ConsumerPoll(self, request, asked, context, watched)
+        poll.timer = self.host.call_later(asked.max_wait_ms, poll.time_is_up)
+        for partition in watched:
+            partition.watch(poll)
         return Instead.PARKED
 
     def _open_lane(self, request: Request, asked: FetchRequest, followed: FollowedPartition) -> None:
@@ -77,9 +79,6 @@ class FetchHandler:
         partition = partitions_of(self._partitions, followed.topic).get(followed.partition)
         if partition is not None:
             request.connection.lane = fetch_lane_of(request, asked, partition, self._fetch_max_bytes)
-
-    def partition_of(self, followed: FollowedPartition) -> Partition:
-        return partition_of(self._partitions, followed)
 
     # Reading.
 
@@ -102,7 +101,7 @@ class FetchHandler:
     ) -> PartitionData:
         committed_only = asked.isolation_level == READ_COMMITTED
         try:
-            partition = self.partition_of(followed)
+            partition = partition_of(self._partitions, followed)
             partition.check_leader(followed.current_leader_epoch)
             diverging = diverging_epoch(partition, followed)
             if diverging is not None:
@@ -131,57 +130,22 @@ class FetchHandler:
         return encode_fetch_response(version, response)
 
 
-class LongPoll:
+class ConsumerPoll(LongPoll[FetchHandler, list[Partition]]):
     """A fetch that waits for its partitions."""
 
-    __slots__ = ("_asked", "_context", "_handler", "_is_looking", "_partitions", "_request", "_timer")
+    __slots__ = ("timer",)
+    timer: Timer
+    partition_moved = LongPoll.wake
 
-    def __init__(self, handler: FetchHandler, request: Request, asked: FetchRequest, context: FetchContext) -> None:
-        self._handler = handler
-        self._request = request
-        self._asked = asked
-        self._context = context
-        self._is_looking = False
-        self._partitions = [handler.partition_of(followed) for followed in context.followed]
-        self._timer = handler.host.call_later(asked.max_wait_ms, self._time_is_up)
-        for partition in self._partitions:
-            partition.watch(self)
-        request.when_abandoned = self._end
-
-    def partition_moved(self, _: Partition) -> None:
-        """More may move in the same turn: look at them together."""
-        if not self._is_looking:
-            self._is_looking = True
-            self._handler.host.call_soon(self._look)
-
-    def _look(self) -> None:
-        self._is_looking = False
-        if self._request.parts is None and not self._request.connection.is_closed:
-            self._read(is_last=False)
-
-    def _time_is_up(self) -> None:
-        self._read(is_last=True)
-
-    def _read(self, *, is_last: bool) -> None:
-        """Whatever goes wrong that nobody foresaw, the peer must not wait for ever: its connection ends."""
-        try:
-            answers, is_enough = self._handler.read(self._context, self._asked)
-            body = (
-                self._handler.body(self._request.api_version, self._context, answers) if is_enough or is_last else None
-            )
-        except Exception:
-            logger.exception("a long poll failed; its connection is closed")
-            self._end()
-            self._request.connection.end("a long poll failed here")
-            self._request.deliver([])
-            return
-        if body is not None:
-            self._end()
-            self._request.answer_at_once(body)
+    def _body(self, is_last: bool) -> Body | None:
+        answers, is_enough = self._fetches.read(self._context, self._asked)
+        if is_enough or is_last:
+            return self._fetches.body(self._request.api_version, self._context, answers)
+        return None
 
     def _end(self) -> None:
-        self._timer.cancel()
-        for partition in self._partitions:
+        self.timer.cancel()
+        for partition in self._watched:
             partition.unwatch(self)
 
 

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 
 from strandline.broker.configuration import Configuration
 from strandline.broker.host import Host
@@ -29,6 +30,7 @@ from strandline.broker.housekeeping.rounds import Rounds
 from strandline.broker.partition import Partition
 from strandline.broker.partitions import Partitions
 from strandline.log.log_directories import LogDirectories
+from strandline.model.failures import StorageFailed
 from strandline.model.settings import LogDirectorySettings, ProducerStateSettings
 
 
@@ -82,9 +84,11 @@ class Housekeeping:
         self.background.stop(when_stopped)
 
     def write_last_high_watermarks(self) -> None:
-        """When everything has stopped, before the logs are closed."""
+        """When everything has stopped, before the logs are closed. A directory that fails now has told of it, and is
+        not marked as clean: the others are."""
         for directory in self._directories.online():
-            directory.write_high_watermarks(self.checkpoints.high_watermarks_in(directory))
+            with suppress(StorageFailed):
+                directory.write_high_watermarks(self.checkpoints.high_watermarks_in(directory))
 
     def _begin_producer_expiry(self) -> None:
         self._producer_settings = self._configuration.of_broker(ProducerStateSettings)
