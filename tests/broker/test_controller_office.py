@@ -6,8 +6,9 @@ from typing import Any, cast
 
 from tests.broker.manual_host import ManualHost
 
-from strandline.broker.controller_office import TRY_AGAIN_MS, Office
+from strandline.broker.controller_office import Office
 from strandline.broker.peers import Peers
+from strandline.broker.store_reads import TRY_AGAIN_MS
 from strandline.controller.changes import RequestDeletion
 from strandline.controller.controller import Controller
 from strandline.controller.effects import Effect, Write

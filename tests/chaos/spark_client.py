@@ -12,11 +12,10 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 
-from tests.chaos.faults import NOTICED_TIMEOUT_S
 from tests.chaos.sight import ClusterSight, Sight, Waited
 from tests.chaos.spark_account import Place, SparkAccount, judge
 from tests.exactness.topics import held_up, messages_in
@@ -28,13 +27,18 @@ from strandline.model.partitions import TopicPartition
 from strandline.pipeline.checkpoint import Checkpoint
 from strandline.spark.offsets_json import PartitionOffsets
 
+PROGRAM = (sys.executable, "-m", "tests.chaos.spark_program")
 POLL_S = 0.1
+PAUSE_S = 1.0  # before a driver that ended by itself is started again
 START_TIMEOUT_S = 240.0  # a session takes half a minute on a machine with much to do
 END_TIMEOUT_S = 240.0
+AT_WORK_TIMEOUT_S = 120.0
 
 
 class SparkClient:
-    def __init__(self, directory: str, bootstrap: str, source: str, partitions: int) -> None:
+    def __init__(
+        self, directory: str, bootstrap: str, source: str, partitions: int, program: Sequence[str] = PROGRAM
+    ) -> None:
         os.makedirs(directory, exist_ok=True)
         self.target = f"{source}-in-spark"
         self.kills = 0
@@ -43,6 +47,7 @@ class SparkClient:
         self._bootstrap = bootstrap
         self._source = source
         self._partitions = partitions
+        self._program = program
         self._checkpoint = Checkpoint(directory)
         self._stopping = threading.Event()
         self._lock = threading.Lock()
@@ -112,15 +117,15 @@ class SparkClient:
             path = f"{self._directory}/driver-{life}.log"
             if self._live(path) > 0:
                 self.fell.append(_last_line(path))
+                self._stopping.wait(PAUSE_S)
 
     def _live(self, log_path: str) -> int:
         """One driver, to its end."""
-        command = [sys.executable, "-m", "tests.chaos.spark_program"]
         with open(log_path, "wb") as log, self._lock:
             if self._stopping.is_set():
                 return 0
             self._driver = subprocess.Popen(
-                [*command, self._bootstrap, self._source, self.target, self._directory],
+                [*self._program, self._bootstrap, self._source, self.target, self._directory],
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=subprocess.STDOUT,
@@ -153,8 +158,8 @@ class KillSpark:
         return "Spark's driver"
 
     def hold(self, sight: ClusterSight) -> None:  # noqa: ARG002
-        """As long as another fault would take; it may be at work again later."""
-        deadline = time.monotonic() + NOTICED_TIMEOUT_S
+        """Until it is at work again: the next fault shall not meet one that is just starting."""
+        deadline = time.monotonic() + AT_WORK_TIMEOUT_S
         while self._client.batches <= self._batches and time.monotonic() < deadline:
             time.sleep(POLL_S)
 

@@ -237,6 +237,8 @@ class ClusterLife(RuleBasedStateMachine):
         self.leaderships_are_sound()
         self.check_truth()
         self.announce_isrs()
+        self.catch_up()
+        self.check_truth()
         self.check_rest()
 
     def needs_restart(self, broker_id: int) -> bool:
@@ -259,7 +261,6 @@ class ClusterLife(RuleBasedStateMachine):
         for name, leadership in self.store.leaderships.items():
             assert leadership.leader != NO_LEADER
             assignment = self.store.topics[name.topic][0].partitions[name.partition]
-            assert set(leadership.isr) <= set(assignment.replicas)
             for broker_id in assignment.replicas:
                 assert self.shell.twins[broker_id].orders[name].leadership.leader_epoch == leadership.leader_epoch
                 assert name in self.shell.twins[broker_id].logs
@@ -283,14 +284,24 @@ class ClusterLife(RuleBasedStateMachine):
         unknown = {name for name, each in self.store.leaderships.items() if self.told(name, each) != each}
         self.shell.step(IsrChangesSeen(frozenset(unknown), ()))
 
+    def catch_up(self) -> None:
+        """Followers have everything, and those who lead them take them into the ISR, by what they have been told."""
+        for name, leadership in list(self.store.leaderships.items()):
+            order = self.shell.twins[leadership.leader].orders[name]
+            assert order.leadership.leader_epoch == leadership.leader_epoch
+            isr = tuple(dict.fromkeys((*leadership.isr, *order.assignment.replicas)))
+            if isr != leadership.isr:
+                self.shell.change_isr(name, *isr)
+
     def check_rest(self) -> None:
-        """Another controller finds nothing to do but to announce moves again."""
+        """All moves are over, everybody is in sync, and another controller finds nothing to do."""
         before = dict(self.store.leaderships)
-        self.shell.take_over()
-        for name, leadership in self.store.leaderships.items():
+        for name, leadership in before.items():
             assignment = self.store.topics[name.topic][0].partitions[name.partition]
-            if not assignment.is_moving:
-                assert leadership == before[name]
+            assert not assignment.is_moving
+            assert set(leadership.isr) == set(assignment.replicas)
+        self.shell.take_over()
+        assert self.store.leaderships == before
 
 
 class UncleanClusterLife(ClusterLife):

@@ -59,6 +59,18 @@ def test_a_follower_out_of_sync_that_restarts_during_a_write_may_come_back_to_th
     assert shell.store.leaderships[ORDERS].isr == (1, 3)
 
 
+def test_a_follower_out_of_sync_that_restarts_during_a_read_may_come_back_to_the_isr() -> None:
+    """The read has shown that it was not in sync."""
+    shell = cluster_of(1, 2)
+    shell.change_isr(ORDERS, 1)
+    shell.is_holding = True
+    shell.step(IsrChangesSeen(frozenset({ORDERS}), ()))
+    shell.bounce(2)
+    release(shell)
+    shell.change_isr(ORDERS, 1, 2)
+    assert shell.store.leaderships[ORDERS].isr == (1, 2)
+
+
 def test_a_follower_that_restarts_while_its_place_in_the_isr_is_read_is_not_trusted() -> None:
     """It may have joined before it restarted, and have lost since what it had then."""
     shell = cluster_of(1, 2)
@@ -141,6 +153,52 @@ def test_a_move_asked_for_while_another_is_being_written_is_written_next() -> No
     release(shell)
     assert shell.store.topics["orders"][0].partitions[0] == ReplicaAssignment((4, 1, 2), (4,), (1, 2))
     assert [reply.request for reply in shell.replies if isinstance(reply, PartitionsReply)] == [2, 3]
+
+
+def moving(shell: Shell) -> ReplicaAssignment:
+    return shell.store.topics["orders"][0].partitions[0]
+
+
+def all_are_in_sync(shell: Shell, *isr: int) -> None:
+    """The controller has yet to read it."""
+    shell.is_holding = True
+    shell.store.change_isr(ORDERS, isr)
+    shell.step(IsrChangesSeen(frozenset({ORDERS}), ()))
+
+
+def test_a_move_that_is_just_being_completed_is_not_cancelled() -> None:
+    """Its leader would not be assigned, and who is assigned not in sync."""
+    shell = cluster_of(1, 2, replicas=(1,))
+    shell.step(AlterReassignmentsRequest(request=2, targets={ORDERS: (2,)}))
+    all_are_in_sync(shell, 1, 2)
+    shell.answer()
+    shell.step(AlterReassignmentsRequest(request=3, targets={ORDERS: None}))
+    release(shell)
+    reply = shell.replies[-1]
+    assert isinstance(reply, PartitionsReply)
+    assert reply.results[0].error_code is ErrorCode.INVALID_REPLICA_ASSIGNMENT
+    assert (moving(shell), shell.store.leaderships[ORDERS].isr) == (ReplicaAssignment((2,)), (2,))
+
+
+def test_a_move_that_is_just_being_cancelled_is_not_completed() -> None:
+    shell = cluster_of(1, 2, replicas=(1,))
+    shell.step(AlterReassignmentsRequest(request=2, targets={ORDERS: (2,)}))
+    all_are_in_sync(shell, 1, 2)
+    shell.step(AlterReassignmentsRequest(request=3, targets={ORDERS: None}))
+    release(shell)
+    assert (moving(shell), shell.store.leaderships[ORDERS].isr) == (ReplicaAssignment((1,)), (1,))
+
+
+def test_a_move_that_is_replaced_while_it_is_being_completed_goes_on_to_where_it_was_sent_last() -> None:
+    shell = cluster_of(1, 2, 3, replicas=(1,))
+    shell.step(AlterReassignmentsRequest(request=2, targets={ORDERS: (2,)}))
+    all_are_in_sync(shell, 1, 2)
+    shell.answer()
+    shell.step(AlterReassignmentsRequest(request=3, targets={ORDERS: (2, 3)}))
+    release(shell)
+    assert moving(shell) == ReplicaAssignment((2, 3, 1), (2, 3), (1,))
+    shell.change_isr(ORDERS, 2, 3)
+    assert (moving(shell), shell.store.leaderships[ORDERS].isr) == (ReplicaAssignment((2, 3)), (2, 3))
 
 
 def test_a_move_to_where_it_is_writes_nothing() -> None:

@@ -9,7 +9,7 @@ from unittest.mock import patch
 import pytest
 from tests.log.making_logs import NOW, append, killed, make_log, offsets_read, sized_batch
 
-from strandline.log import log_directory
+from strandline.log import directory_opening
 from strandline.log.log_directory import LogDirectory
 from strandline.model.failures import CorruptData, CorruptLog
 from strandline.model.partitions import TopicPartition
@@ -70,7 +70,7 @@ def test_a_log_that_cannot_be_opened_takes_its_directory_offline_by_name() -> No
     for name in names:
         directory.create(name, now_ms=NOW)
     directory.close(now_ms=NOW)
-    with patch.object(log_directory, "open_log", side_effect=CorruptData("no sense in it")):
+    with patch.object(directory_opening, "open_log", side_effect=CorruptData("no sense in it")):
         directory = LogDirectory.open(disk, "/data", lambda _: LogSettings(segment_index_bytes=1024), now_ms=NOW)
     assert not directory.is_usable()
     assert "orders-0 is too damaged to be opened: no sense in it" in str(directory.failure)

@@ -28,8 +28,19 @@ def test_a_checkpoint_belongs_to_one_pipeline(tmp_path: Path) -> None:
     assert checkpoint.claim("mine") == run_id, "as long as it lives"
     with pytest.raises(BadPipeline, match=r"is of another pipeline.*'mine'.*give this one a checkpoint of its own"):
         checkpoint.claim("yours")
-    (tmp_path / "c" / "pipeline.json").write_text("{}")
-    with pytest.raises(BadPipeline, match="is damaged: give the pipeline another checkpoint"):
+    for damaged in (b"{}", b"[1]", b"\xff", b""):
+        (tmp_path / "c" / "pipeline.json").write_bytes(damaged)
+        with pytest.raises(BadPipeline, match="is damaged: give the pipeline another checkpoint"):
+            checkpoint.claim("mine")
+
+
+def test_a_checkpoint_that_has_lost_whose_it_is_begins_nothing_under_new_numbers(tmp_path: Path) -> None:
+    """Sinks know a batch by the id of its runs: a batch that Spark runs again would be written twice."""
+    checkpoint = Checkpoint(str(tmp_path))
+    checkpoint.claim("mine")
+    (tmp_path / "query").mkdir()
+    (tmp_path / "pipeline.json").unlink()
+    with pytest.raises(BadPipeline, match=r"pipeline\.json is gone, and the query is there: give the pipeline another"):
         checkpoint.claim("mine")
 
 
@@ -120,7 +131,27 @@ def test_progress_is_a_line() -> None:
             "A column `a` cannot be resolved. (UNRESOLVED_COLUMN.WITH_SUGGESTION)",
         ),
         ("Job aborted\n  File x\nZeroDivisionError: division by zero\n", "ZeroDivisionError: division by zero"),
-        ("words\nmore words", "words"),
+        (
+            (
+                "An error occurred while calling o1.parquet.\n: org.apache.spark.SparkException: Aborted\n\tat x\n"
+                "Caused by: java.io.IOException: in between\n\tat z\n"
+                "Caused by: org.apache.hadoop.fs.ParentNotDirectoryException: /out is not a directory\n\tat q"
+            ),
+            "/out is not a directory (ParentNotDirectoryException)",
+        ),
+        (
+            (
+                "An error occurred while calling z:java.sql.DriverManager.getConnection.\n: java.sql.SQLException:"
+                " No suitable driver found for jdbc:nosuch:x\n\tat java.sql/java.sql.DriverManager.getConnection(D:1)"
+            ),
+            "No suitable driver found for jdbc:nosuch:x (SQLException)",
+        ),
+        ("An error occurred while calling o1.x.\n: java.lang.StackOverflowError\n\tat a.b", "StackOverflowError"),
+        ("Sorting is not supported;", "Sorting is not supported"),
+        (
+            "Generic LocalFileSystem error\n  not a directory: /out",
+            "Generic LocalFileSystem error not a directory: /out",
+        ),
         ("", "ValueError"),
     ],
 )

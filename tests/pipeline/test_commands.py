@@ -82,6 +82,8 @@ def test_an_example_is_written_and_is_sound(tmp_path: Path) -> None:
     path = tmp_path / "My orders.yaml"
     assert "is written: change it" in strandline("init", path).stdout
     assert "is there already: choose another name" in refused("init", path)
+    nowhere = tmp_path / "nowhere" / "a.yaml"
+    assert refused("init", nowhere) == f"there is no folder {nowhere.parent}: create it, or choose another place"
     assert strandline("validate", path).stdout.endswith(" is sound: my-orders reads orders and writes to parquet\n")
 
 

@@ -213,3 +213,16 @@ def test_notes_of_another_program_are_told_of(broker: Broker, ours: OurSide, com
         f"the group strandline-redrive-{dead} keeps what was redriven, and another program has committed to it:"
         f" `strandline group delete strandline-redrive-{dead}` forgets all of it"
     )
+
+
+def test_what_is_no_text_is_shown_as_such_and_a_terminal_obeys_nobody(
+    broker: Broker, ours: OurSide, commands: Commands
+) -> None:
+    dead = broker.create_topic("odd.dead", 1)
+    ours.write(dead, [Sent(0, b"\xff", None, errors("a", 0, "\x1b[2J\u009bgone")), Sent(0, None, b"k")])
+    [_, _, first, second] = commands.lines("dlq", "show", dead, "--format", "wide")
+    assert r"\x1b[2J\x9bgone" in first
+    assert "/w== (base64)" in first
+    assert "base64" not in second
+    [row, _] = commands.rows("dlq", "show", dead)
+    assert (row["value_base64"], row["message"]) == ("/w==", "\x1b[2J\u009bgone")

@@ -236,6 +236,15 @@ def test_schemas_are_read_as_spark_reads_them() -> None:
         ("a int, A string", "column a is there twice"),
         ("a number", "'number' is no type that Spark knows (of column a); did you mean double?"),
         ("a " + "array<" * 200, "the type of column a lies in more than 50 others"),
+        (
+            "a decimal(39)",
+            "DECIMAL(39) cannot be (of column a): at most 38 digits, as in DECIMAL(10,2)",
+        ),
+        (
+            "a decimal(5,6)",
+            "DECIMAL(5,6) cannot be (of column a): at most 38 digits, as in DECIMAL(10,2)",
+        ),
+        ("a varchar(5)", "VARCHAR is for tables, and not for what is read (of column a): use STRING"),
         ("a int; b int", "';' at position 6 cannot be part of a schema"),
     ],
 )

@@ -21,12 +21,12 @@ from tests.simulation.mutations import (
 
 from strandline.broker import led_groups, led_transactions
 from strandline.broker.commit_queue import CommitQueue
-from strandline.broker.controller_office import Office
 from strandline.broker.housekeeping import retention_rounds
 from strandline.broker.housekeeping.log_cleaner import LogCleaner
 from strandline.broker.led_transactions import Written
 from strandline.broker.marker_sending import MarkerSender
 from strandline.broker.partition import Partition
+from strandline.broker.store_reads import StoreReads
 from strandline.broker.transaction_gate import TransactionGate
 from strandline.broker.transactional_produce import ProduceInTransactions
 from strandline.broker.turn import Turn
@@ -174,10 +174,10 @@ def all_at_once(patch: Patch) -> None:
 def insist_at_once(patch: Patch) -> None:
     """A write of unknown outcome is tried again without a pause."""
 
-    async def no_pause(_: Office) -> None:
+    async def no_pause(_: StoreReads) -> None:
         pass
 
-    patch.setattr(Office, "_pause", no_pause)
+    patch.setattr(StoreReads, "pause", no_pause)
 
 
 LOAD_MUTATIONS = (

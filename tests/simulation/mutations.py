@@ -24,8 +24,8 @@ from strandline.broker.replica_fetcher import ReplicaFetcher
 from strandline.broker.session_keeper import SessionKeeper
 from strandline.controller import rules
 from strandline.log import producer_state
+from strandline.log.directory_opening import DirectoryOpening
 from strandline.log.leader_epochs import LeaderEpochs
-from strandline.log.log_directory import LogDirectory
 from strandline.log.producer_state import ProducerState
 from strandline.log.recovery import _Opening
 from strandline.metadata.operations import SetData
@@ -181,13 +181,13 @@ def unknown_is_refused(patch: Patch) -> None:
 
 
 def always_clean(patch: Patch) -> None:
-    original = LogDirectory._take_clean_shutdown_marker
+    original = DirectoryOpening.take_clean_shutdown_marker
 
-    def take(self: LogDirectory) -> bool:
+    def take(self: DirectoryOpening) -> bool:
         original(self)
         return True
 
-    patch.setattr(LogDirectory, "_take_clean_shutdown_marker", take)
+    patch.setattr(DirectoryOpening, "take_clean_shutdown_marker", take)
 
 
 def ask_once(patch: Patch) -> None:

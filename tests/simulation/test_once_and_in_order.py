@@ -17,7 +17,7 @@ FIRST, AGAIN = Batch(10, 11, EPOCH - 1, CRC), Batch(93, 94, EPOCH, CRC)
 def complaints(leader: Replica) -> list[str]:
     """The same batch is committed twice, the second time by this leader."""
     history, truth = History(), PartitionTruth(TopicPartition("news", 0), b"")
-    history.sent[CRC] = Sent("reporter", 0, is_idempotent=True, is_gapless=True)
+    history.sent[CRC] = Sent("reporter", 0, True, truth.name, is_gapless=True)
     leader.leads_in = EPOCH
     truth.commit(leader)
     truth.committed += [FIRST, AGAIN]
@@ -28,6 +28,14 @@ def replica_of(log: Log) -> Replica:
     replica = Replica(1)
     replica.read_all(log)
     return replica
+
+
+def test_a_batch_of_another_partition_with_the_same_crc_is_another() -> None:
+    """`--seed 530079 --load records,flushes`: one of the journal."""
+    history, truth = History(), PartitionTruth(TopicPartition("journal", 0), b"")
+    history.sent[CRC] = Sent("reporter", 1, True, TopicPartition("news", 0), is_gapless=True)
+    truth.committed.append(FIRST)
+    assert list(OnceAndInOrder(history).check(truth)) == []
 
 
 def test_a_leader_that_was_there_knows_what_it_has() -> None:

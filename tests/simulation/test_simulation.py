@@ -27,12 +27,14 @@ for seed in (1, 2):
 # Seeds that once failed. What was wrong is in docs/simulator.md, and as a mutation of its own in mutations.py.
 KEPT = (2, 5, 12, 16, 27, 240126062)
 KEPT_WITH_LOAD = (
-    (101, ("transactions",)),
-    (31486327, ("retention",)),
-    (31486345, ("deletions",)),
-    (31486405, ("transactions",)),
-    (31486535, LOADS),
-    (31486539, ("retention",)),
+    (101, 60, ("transactions",)),
+    (530035, 120, ("deletions",)),
+    (530079, 120, ("records", "flushes")),
+    (31486327, 120, ("retention",)),
+    (31486345, 60, ("deletions",)),
+    (31486405, 120, ("transactions",)),
+    (31486535, 80, LOADS),
+    (31486539, 60, ("retention",)),
 )
 
 
@@ -67,9 +69,9 @@ def test_seeds_that_once_failed(seed: int) -> None:
     assert outcome.violation is None, outcome.command
 
 
-@pytest.mark.parametrize(("seed", "load"), KEPT_WITH_LOAD)
-def test_seeds_that_once_failed_with_a_load(seed: int, load: tuple[str, ...]) -> None:
-    outcome = run(Options(seed=seed, seconds=120, load=load))
+@pytest.mark.parametrize(("seed", "seconds", "load"), KEPT_WITH_LOAD)
+def test_seeds_that_once_failed_with_a_load(seed: int, seconds: int, load: tuple[str, ...]) -> None:
+    outcome = run(Options(seed=seed, seconds=seconds, load=load))
     assert outcome.violation is None, outcome.command
 
 

@@ -58,6 +58,11 @@ def test_a_loss_says_what_happened(caplog: pytest.LogCaptureFixture) -> None:
     assert "somebody deleted records (cleanup.policy=compact has no retention)" in describe_aged_out(
         ORDERS, 1, 4, policies
     )
+    nothing = {"cleanup.policy": "delete", "retention.ms": "-1", "retention.bytes": "-1"}
+    assert describe_aged_out(ORDERS, 1, 4, nothing).endswith(
+        "1 to 3 were not read: somebody deleted records (retention.ms and retention.bytes take none)"
+    )
+    assert "(retention.ms=5), or somebody" in describe_aged_out(ORDERS, 1, 4, nothing | {"retention.ms": "5"})
     assert describe_gone([ORDERS], set()) == "orders-0 is gone: topic orders was deleted"
     assert "created anew with fewer partitions" in describe_gone([ORDERS], {"orders"})
     with pytest.raises(DataLoss, match="it is gone; set the option failOnDataLoss"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import struct
 from pathlib import Path
 
@@ -9,10 +10,11 @@ import pytest
 from tests.log.making_logs import NOW
 from tests.spark.segment_tables import GOLDEN, one_log_file, read, rows_in, tasks_for, without_place, write_log
 
-from strandline.log.filesystem import RealFileSystem
+from strandline.log.filesystem import RealFile, RealFileSystem
 from strandline.records.batch import split_batches
 from strandline.records.heads import head_of
-from strandline.spark.segment_options import BadOption, Wanted, parse_options
+from strandline.spark.failures import BadOption
+from strandline.spark.segment_options import Wanted, parse_options
 from strandline.spark.segment_planning import Split, find_folders, plan
 
 
@@ -57,7 +59,7 @@ def test_folders_are_found_in_data_directories_and_by_themselves(tmp_path: Path)
     write_log(tmp_path / "my-topic-2", 1)
     filesystem = RealFileSystem()
     found = find_folders(filesystem, (str(tmp_path), str(tmp_path / "my-topic-2")))
-    assert [str(folder.partition) for folder in found] == ["my-topic-2", "orders-0", "orders-11", "my-topic-2"]
+    assert [str(folder.partition) for folder in found] == ["my-topic-2", "orders-0", "orders-11"], "each once"
     assert [str(folder.partition) for folder in find_folders(filesystem, (f"file://{tmp_path}/my-topic-2",))] == [
         "my-topic-2"
     ]
@@ -72,6 +74,9 @@ def test_a_path_that_is_none_is_told_in_a_sentence(tmp_path: Path, path: str, se
         tasks_for(tmp_path / path)
     with pytest.raises(BadOption, match="there is no path"):
         tasks_for()
+    for elsewhere, why in (("hdfs://host/logs", "is not on a disk of this machine"), (" ", "the path is empty")):
+        with pytest.raises(BadOption, match=why):
+            find_folders(RealFileSystem(), (elsewhere,))
 
 
 def test_partitions_offsets_and_times_leave_out_what_cannot_match(tmp_path: Path) -> None:
@@ -154,7 +159,12 @@ def test_a_wish_is_narrowed_and_never_widened() -> None:
         ({"maxBytesPerPartition": "0"}, "write a whole number from 1 on"),
         ({"startingTimestamp": "yesterday"}, "write milliseconds or a time like"),
         ({"isolationLevel": "serializable"}, "write read_uncommitted or read_committed"),
-        ({"paths": "[1"}, "option paths is"),
+        ({"paths": "[1"}, "option paths is '.1': write a list of paths in JSON"),
+        ({"paths": "[1]"}, "write a list of paths in JSON"),
+        ({"topics": " , "}, "name topics with commas between them, or leave it out to read all"),
+        ({"partitions": "-1"}, "write numbers with commas"),
+        ({"endingOffset": "9223372036854775808"}, "write a whole number from 0 on"),
+        ({"startingTimestamp": "--5"}, "write milliseconds or a time like"),
     ],
 )
 def test_options_that_mean_nothing_are_refused(options: dict[str, str], sentence: str) -> None:
@@ -174,3 +184,39 @@ def test_planning_reads_heads_only_where_it_cuts(tmp_path: Path) -> None:
     assert first[0].first_offset == 0
     [head, *_] = [head_of(batch) for batch in split_batches(one_log_file(folder).read_bytes())]
     assert first[0].end_offset % head.record_count == 0
+
+
+def test_a_folder_that_is_named_twice_is_read_once(tmp_path: Path) -> None:
+    """Also where it is in a directory that is named, or written as Hadoop writes it."""
+    folder = write_log(tmp_path / "orders-0", 3)
+    once = read(folder)
+    assert read(folder, folder) == read(tmp_path, folder) == once
+    tasks = plan(RealFileSystem(), parse_options({"path": f"file:{folder}", "paths": f'["file://{folder}"]'}), Wanted())
+    assert rows_in(tasks) == once
+
+
+class Removing(RealFileSystem):
+    """A broker removes files while the query is planned: right before they are opened."""
+
+    def __init__(self, ending: str) -> None:
+        self.ending = ending
+
+    def open(self, path: str, *, create: bool = False, writable: bool = True) -> RealFile:
+        if path.endswith(self.ending):
+            Path(path).unlink(missing_ok=True)
+        return super().open(path, create=create, writable=writable)
+
+    def sizes(self, directory: str) -> dict[str, int]:
+        if directory.endswith(self.ending):
+            shutil.rmtree(directory)
+        return super().sizes(directory)
+
+
+@pytest.mark.parametrize("ending", ["orders-0", "00000000000000000000.log", ".index", ".timeindex", ".txnindex"])
+def test_what_is_removed_while_a_query_is_planned_does_not_end_it(tmp_path: Path, ending: str) -> None:
+    for name in ("orders-0", "orders-1"):
+        write_log(tmp_path / name, 30, segment_bytes=4000)
+    wanted = Wanted(from_timestamp_ms=NOW)
+    options = {"path": str(tmp_path), "maxBytesPerPartition": "1000", "isolationLevel": "read_committed"}
+    tasks = plan(Removing(ending), parse_options(options), wanted)
+    assert {split.partition.partition for task in tasks for split in task} >= {1}

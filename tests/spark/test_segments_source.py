@@ -6,13 +6,22 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pyspark.sql.types import StructType
 from tests.log.making_logs import NOW
 from tests.spark.segment_tables import GOLDEN, one_log_file, read, write_log
 
+from strandline.spark import segments_source
+from strandline.spark.failures import HIDE_TRACEBACK, BadOption, ReadFailed
 from strandline.spark.segment_options import Wanted
 from strandline.spark.segments_source import SegmentsSource, narrowed, takes_filters
 
 PUSHDOWN = "spark.sql.python.filterPushdown.enabled"
+
+
+@pytest.fixture(autouse=True)
+def _traceback(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a failing worker sets for itself must not stay in this process."""
+    monkeypatch.setenv(HIDE_TRACEBACK, "")
 
 
 @pytest.fixture
@@ -136,6 +145,7 @@ def test_a_reader_takes_filters_in_spark_s_worker_for_them_alone(monkeypatch: py
         ({}, None, "nowhere", "there is no such folder where Spark's driver runs"),
         ({}, "offset int", "", "column offset is bigint, not int"),
         ({"rowPer": "batch"}, "offset bigint", "", "there is no column 'offset' in a row per batch"),
+        ({"rowPer": "record by record"}, None, "", "write record or batch"),
     ],
 )
 def test_what_cannot_be_done_is_told_in_a_sentence(
@@ -145,8 +155,26 @@ def test_what_cannot_be_done_is_told_in_a_sentence(
 
     reader = segments(spark, **options)
     reader = reader if schema is None else reader.schema(schema)
-    with pytest.raises(PySparkException, match=sentence):
+    with pytest.raises(PySparkException, match=sentence) as raised:
         reader.load(str(GOLDEN / "kraft-3.9" / path)).collect()
+    assert "Traceback" not in str(raised.value).partition("JVM stacktrace")[0]
+
+
+def test_log_files_are_neither_written_nor_streams() -> None:
+    source = SegmentsSource({})
+    with pytest.raises(BadOption, match=r"write to a topic with format\(.strandline.\)"):
+        source.streamWriter(StructType(), overwrite=False)
+    with pytest.raises(BadOption, match=r"use spark\.read, or format"):
+        source.streamReader(StructType()).initialOffset()
+
+
+def test_a_folder_that_nobody_may_read_is_told_in_a_sentence(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    def refuse(*_: object) -> None:
+        raise PermissionError(13, "Permission denied", "/data/orders-0")
+
+    monkeypatch.setattr(segments_source, "plan", refuse)
+    with pytest.raises(ReadFailed, match=r"^/data/orders-0: Permission denied: whoever runs Spark's driver"):
+        SegmentsSource({"path": str(tmp_path)}).reader(StructType()).partitions()
 
 
 def test_the_source_has_the_name_that_users_write() -> None:

@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from strandline.spark.failures import BadOption
+from strandline.client.failures import ClientError
+from strandline.spark.failures import HIDE_TRACEBACK, BadOption, WriteFailed, in_one_sentence
 from strandline.spark.sink_options import SinkOptions, parse_sink_options
 
 ONCE = {"delivery": "exactly-once"}
@@ -45,3 +46,12 @@ def test_a_sink_has_the_id_of_its_query_unless_it_has_a_name() -> None:
     assert (parse(**ONCE).sink_id, parse(**ONCE).batch_id) == ("", None)
     named = parse(**ONCE, sinkId="large-orders", batchId="7")
     assert (named.sink_id, named.batch_id) == ("large-orders", 7)
+
+
+def test_a_setting_is_named_as_an_option_of_spark(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(HIDE_TRACEBACK, "")
+    with (
+        pytest.raises(WriteFailed, match=r"raise it with the option kafka\.max\.request\.size=N, and"),
+        in_one_sentence(WriteFailed),
+    ):
+        raise ClientError("the record is too large: raise it with -X max.request.size=N, and max.message.bytes")

@@ -7,16 +7,16 @@ whole; it finds out what is new.
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Iterable, Sequence
-from typing import TypeVar
 
+from strandline.broker.controller_notices import ControllerNotices
 from strandline.broker.controller_outbox import ControllerOutbox
 from strandline.broker.controller_values import leadership, live_broker, restarted_since, topic_assignment
 from strandline.broker.controller_writes import ControllerWrites
 from strandline.broker.host import Host, Timer
 from strandline.broker.peers import Peers
-from strandline.broker.procedures import Procedure, begin, each_of
+from strandline.broker.procedures import each_of
+from strandline.broker.store_reads import StoreReads
 from strandline.controller.controller import Controller
 from strandline.controller.effects import (
     Effect,
@@ -34,12 +34,8 @@ from strandline.controller.effects import (
 from strandline.controller.events import (
     BrokersSeen,
     ControllerMoved,
-    DeletionRequestsSeen,
-    ElectionRequestSeen,
     Event,
     IsrChangesSeen,
-    LogDirFailuresSeen,
-    MoveRequestsSeen,
     Outcome,
     PartitionsRead,
     Snapshot,
@@ -53,24 +49,12 @@ from strandline.controller.requests import Request
 from strandline.controller.values import LiveBroker, TopicAssignment
 from strandline.metadata import paths
 from strandline.metadata.answer import Answer, Unanswered
-from strandline.metadata.errors import NoNode, SessionOver, StoreError
-from strandline.metadata.store import NodeData, Session, Watcher, WatchEvent
-from strandline.metadata.values import decode_log_dir_event, decode_partitions, decode_reassignment
-from strandline.model.failures import CorruptData
+from strandline.metadata.store import NodeData, Session, WatchEvent
 from strandline.model.partitions import TopicPartition
-
-logger = logging.getLogger(__name__)
-
-TRY_AGAIN_MS = 200
-Value = TypeVar("Value")
 
 
 class NotController(Unanswered):
     """Another broker is, or will be."""
-
-
-class OfficeOver(Exception):
-    """The reads of a controller that is no longer one need not end."""
 
 
 class Office:
@@ -87,10 +71,11 @@ class Office:
         resigned: Callable[[str], None],
     ) -> None:
         self.controller = controller
-        self._session = session
         self._host = host
         self._tell = tell
         self._resigned = resigned
+        self._reads = StoreReads(session, host)
+        self._notices = ControllerNotices(self._reads, self.step)
         self._writes = ControllerWrites(session)
         self._outbox = ControllerOutbox(peers, host, request_timeout_ms, self.step)
         self._timers: dict[TimerKind, Timer] = {}
@@ -98,16 +83,9 @@ class Office:
         self._next_request = 0
         self._known_topics: set[str] = set()  # each of them is watched
         self._watched_moves: set[TopicPartition] = set()
-        self._is_open = True
         self.is_in_charge = False
         self._was_interrupted = False
         self._early: list[Event] = []  # what happened before it is in charge
-        self._requests_and_notices = (
-            self._see_moves,
-            self._see_election,
-            self._see_isr_changes,
-            self._see_log_dir_failures,
-        )
 
     @property
     def is_idle(self) -> bool:
@@ -115,11 +93,11 @@ class Office:
         return not self._asked and self._outbox.is_empty
 
     def close(self, reason: str) -> None:
-        if not self._is_open:
+        if not self._reads.is_open:
             return
         if self.controller.is_active:
             self.controller.step(ControllerMoved(reason), self._host.now_ms())
-        self._is_open = False
+        self._reads.close()
         self._outbox.close()
         for timer in self._timers.values():
             timer.cancel()
@@ -128,11 +106,11 @@ class Office:
             answer.deliver(NotController(reason))
 
     def take_over(self, unclean_topics: dict[str, bool]) -> None:
-        self._begin(self._take_over(unclean_topics))
+        self._reads.begin(self._take_over(unclean_topics))
 
     async def _take_over(self, unclean_topics: dict[str, bool]) -> None:
         brokers = await self._brokers()
-        names = await self._names_in(paths.TOPICS, self._topics_changed)
+        names = await self._reads.names_in(paths.TOPICS, self._topics_changed)
         topics = dict(zip(names, await each_of(self._topic(name) for name in names), strict=True))
         found = {name: topic for name, topic in topics.items() if topic is not None}
         self._known_topics = set(found)
@@ -141,12 +119,12 @@ class Office:
         ]
         states = {name: node for name, node in (await self._states(wanted)).items() if node is not None}
         leaderships = {name: leadership(name, node) for name, node in states.items()}
-        deletions = await self._names_in(paths.DELETE_TOPICS, self._deletions_changed)
+        deletions = await self._notices.deletion_requests()
         snapshot = Snapshot(
             brokers,
             found,
             leaderships,
-            frozenset(deletions),
+            deletions,
             unclean_topics,
             {name: restarted_since(node, leaderships[name], brokers) for name, node in states.items()},
         )
@@ -155,28 +133,28 @@ class Office:
         early, self._early = self._early, []
         for event in early:
             self.step(event)
-        for see in self._requests_and_notices:
-            self._begin(see())
+        self._notices.see_all()
         if self._was_interrupted:
             self.look_again()
 
     def look_again(self) -> None:
         """Watches were lost with the connection. Whoever has not taken over yet asks on until it is answered."""
-        if not (self._is_open and self.is_in_charge):
+        if not (self._reads.is_open and self.is_in_charge):
             self._was_interrupted = True
             return
-        for see in (self._see_brokers, self._see_topics, self._see_deletions, *self._requests_and_notices):
-            self._begin(see())
+        for see in (self._see_brokers, self._see_topics, self._notices.see_deletions):
+            self._reads.begin(see())
+        self._notices.see_all()
         for topic in sorted(self._known_topics):
-            self._begin(self._see_topic(topic))
+            self._reads.begin(self._see_topic(topic))
         for partition in sorted(self._watched_moves):
             self._state_changed(partition)
 
     def step(self, event: Event) -> None:
         """In their order, once it knows what there is: who knew of no topic would tell brokers to have no replica."""
-        if self._is_open and not self.is_in_charge:
+        if self._reads.is_open and not self.is_in_charge:
             self._early.append(event)
-        elif self._is_open:
+        elif self._reads.is_open:
             self._carry_out(self.controller.step(event, self._host.now_ms()))
 
     def ask(self, make_request: Callable[[int], Request]) -> Answer[Reply]:
@@ -195,11 +173,11 @@ class Office:
                     if isinstance(effect, LeaderAndIsr):
                         self._watch_moves(effect)
                 case Write():
-                    self._begin(self._write(effect))
+                    self._reads.begin(self._write(effect))
                 case ReadPartitions(partitions):
-                    self._begin(self._see_partitions(partitions))
+                    self._reads.begin(self._see_partitions(partitions))
                 case ReadTopic(topic):
-                    self._begin(self._see_topic(topic))
+                    self._reads.begin(self._see_topic(topic))
                 case SetTimer(kind, at_ms):
                     self._set_timer(kind, at_ms)
                 case Journal(entry):
@@ -212,7 +190,7 @@ class Office:
     async def _write(self, write: Write) -> None:
         outcome = await self._writes.write(write)
         if outcome is Outcome.UNKNOWN:
-            await self._pause()  # the store is away: who wants the same again must not do nothing else
+            await self._reads.pause()  # the store is away: who wants the same again must not do nothing else
         self.step(WriteAnswered(write.write_id, outcome))
 
     def _set_timer(self, kind: TimerKind, at_ms: int) -> None:
@@ -226,51 +204,11 @@ class Office:
         if answer is not None:
             self._host.call_soon(lambda: answer.deliver(reply))
 
-    # What it sees.
-
-    def _begin(self, procedure: Procedure[None]) -> None:
-        begin(procedure, may_end_by=(OfficeOver, SessionOver))
-
-    async def _pause(self) -> None:
-        over: Answer[None] = Answer()
-        self._host.call_later(TRY_AGAIN_MS, lambda: over.deliver(None))
-        await over
-
-    async def _until_answered(self, ask: Callable[[], Answer[Value]]) -> Value:
-        """However long the store is silent. That a node is missing is an answer; that the session is over, the end."""
-        while self._is_open:
-            try:
-                return await ask()
-            except (NoNode, SessionOver):
-                raise
-            except StoreError:
-                await self._pause()
-        raise OfficeOver
-
-    async def _names_in(self, path: str, watcher: Watcher) -> tuple[str, ...]:
-        return (await self._until_answered(lambda: self._session.children(path, watcher))).names
-
-    async def _node(self, path: str, watcher: Watcher | None = None) -> NodeData | None:
-        try:
-            return await self._until_answered(lambda: self._session.get(path, watcher))
-        except NoNode:
-            return None
-
-    async def _node_or_watch(self, path: str, watcher: Watcher) -> NodeData | None:
-        """Its value, or None and a watch for it to come."""
-        if await self._until_answered(lambda: self._session.exists(path, watcher)) is None:
-            return None
-        return await self._node(path)
-
-    def _watch(self, see: Callable[[], Procedure[None]]) -> Watcher:
-        """Something has changed: read it again."""
-        return lambda _: self._begin(see()) if self._is_open else None
-
     # Brokers.
 
     async def _brokers(self) -> tuple[LiveBroker, ...]:
-        names = await self._names_in(paths.BROKER_IDS, self._watch(self._see_brokers))
-        nodes = await each_of(self._node(paths.broker_path(int(name))) for name in names)
+        names = await self._reads.names_in(paths.BROKER_IDS, self._reads.watch(self._see_brokers))
+        nodes = await each_of(self._reads.node(paths.broker_path(int(name))) for name in names)
         brokers = tuple(
             live_broker(int(name), node) for name, node in zip(names, nodes, strict=True) if node is not None
         )
@@ -283,7 +221,7 @@ class Office:
     # Topics.
 
     async def _topic(self, topic: str) -> tuple[TopicAssignment, int] | None:
-        node = await self._node(paths.topic_path(topic), self._watch(lambda: self._see_topic(topic)))
+        node = await self._reads.node(paths.topic_path(topic), self._reads.watch(lambda: self._see_topic(topic)))
         return None if node is None else (topic_assignment(topic, node.data), node.stat.version)
 
     async def _see_topic(self, topic: str) -> None:
@@ -296,18 +234,18 @@ class Office:
             self.step(TopicSeen(topic, *found))
 
     def _topics_changed(self, _: WatchEvent) -> None:
-        if self._is_open:
-            self._begin(self._see_topics())
+        if self._reads.is_open:
+            self._reads.begin(self._see_topics())
 
     async def _see_topics(self) -> None:
-        names = set(await self._names_in(paths.TOPICS, self._topics_changed))
+        names = set(await self._reads.names_in(paths.TOPICS, self._topics_changed))
         new = names - self._known_topics
         self._known_topics |= new
         for topic in sorted(new):
             await self._see_topic(topic)
 
     async def _states(self, partitions: Sequence[TopicPartition]) -> dict[TopicPartition, NodeData | None]:
-        nodes = await each_of(self._node(paths.partition_state_path(name)) for name in partitions)
+        nodes = await each_of(self._reads.node(paths.partition_state_path(name)) for name in partitions)
         return dict(zip(partitions, nodes, strict=True))
 
     async def _see_partitions(self, partitions: tuple[TopicPartition, ...]) -> None:
@@ -327,68 +265,16 @@ class Office:
         for order in orders.partitions:
             if order.assignment.is_moving and order.partition not in self._watched_moves:
                 self._watched_moves.add(order.partition)
-                self._begin(self._watch_state(order.partition))
+                self._reads.begin(self._watch_state(order.partition))
 
     async def _watch_state(self, partition: TopicPartition) -> None:
-        await self._node(paths.partition_state_path(partition), lambda _: self._state_changed(partition))
+        await self._reads.node(paths.partition_state_path(partition), lambda _: self._state_changed(partition))
 
     def _state_changed(self, partition: TopicPartition) -> None:
-        if not self._is_open:
+        if not self._reads.is_open:
             return
         if self.controller.moving_partitions((partition,)):
-            self._begin(self._watch_state(partition))
+            self._reads.begin(self._watch_state(partition))
         else:
             self._watched_moves.discard(partition)
         self.step(IsrChangesSeen(frozenset((partition,)), ()))
-
-    # Requests and notifications.
-
-    def _deletions_changed(self, _: WatchEvent) -> None:
-        if self._is_open:
-            self._begin(self._see_deletions())
-
-    async def _see_deletions(self) -> None:
-        names = await self._names_in(paths.DELETE_TOPICS, self._deletions_changed)
-        self.step(DeletionRequestsSeen(frozenset(names)))
-
-    async def _see_moves(self) -> None:
-        node = await self._node_or_watch(paths.REASSIGN_PARTITIONS, self._watch(self._see_moves))
-        if node is not None:
-            self.step(MoveRequestsSeen(_readable(lambda: decode_reassignment(node.data), {})))
-
-    async def _see_election(self) -> None:
-        node = await self._node_or_watch(paths.PREFERRED_REPLICA_ELECTION, self._watch(self._see_election))
-        if node is not None:
-            path = paths.PREFERRED_REPLICA_ELECTION
-            self.step(ElectionRequestSeen(_readable(lambda: decode_partitions(path, node.data), frozenset())))
-
-    async def _see_isr_changes(self) -> None:
-        path = paths.ISR_CHANGE_NOTIFICATION
-        names = await self._names_in(path, self._watch(self._see_isr_changes))
-        changed: set[TopicPartition] = set()
-        for name in names:
-            node = await self._node(f"{path}/{name}")
-            if node is not None:
-                changed |= _readable(lambda node=node: decode_partitions(path, node.data), frozenset())  # type: ignore[misc]
-        if names:
-            self.step(IsrChangesSeen(frozenset(changed), names))
-
-    async def _see_log_dir_failures(self) -> None:
-        path = paths.LOG_DIR_EVENT_NOTIFICATION
-        names = await self._names_in(path, self._watch(self._see_log_dir_failures))
-        failed: set[int] = set()
-        for name in names:
-            node = await self._node(f"{path}/{name}")
-            if node is not None:
-                failed |= _readable(lambda node=node: {decode_log_dir_event(node.data)}, set())  # type: ignore[misc]
-        if names:
-            self.step(LogDirFailuresSeen(frozenset(failed), names))
-
-
-def _readable(decode: Callable[[], Value], otherwise: Value) -> Value:
-    """What somebody wrote by hand may be nonsense, and must not stop the controller."""
-    try:
-        return decode()
-    except CorruptData as damage:
-        logger.error("ignored: %s", damage)
-        return otherwise

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import logging
 import socket
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, cast
 
 from strandline.broker.adoption import adopt_folders
-from strandline.broker.cluster_image import BrokerAddress, PartitionImage
+from strandline.broker.cluster_image import BrokerAddress
+from strandline.broker.coming_up import ComingUp
 from strandline.broker.config_notices import ConfigNotices
 from strandline.broker.controller_fence import ControllerFence
 from strandline.broker.controller_loop import ControllerLoop
@@ -38,11 +39,9 @@ from strandline.client.settings import Address
 from strandline.controller.settings import ControllerSettings
 from strandline.log.log_directory import LogDirectory
 from strandline.metadata import paths
-from strandline.metadata.answer import Answer
 from strandline.metadata.broker_values import PLAINTEXT, BrokerRegistration, Endpoint
 from strandline.metadata.errors import SessionOver, StoreError
 from strandline.metadata.zookeeper_settings import ZooKeeperSettings
-from strandline.model.partitions import TopicPartition
 from strandline.replication.settings import ReplicationSettings
 from strandline.wire.layout import Message
 from strandline.wire.messages.controlled_shutdown import ControlledShutdownRequest
@@ -56,7 +55,6 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-JOIN_TIMEOUT_MS = 15_000
 REGISTER_AGAIN_MS = 200
 LAST_ORDERS_MS = 1_000
 LOOK_MS = 10
@@ -80,9 +78,7 @@ class Membership:
             broker_id, self.journal, self.topics, broker.image, broker.partitions, self.peers, journal_settings, host
         )
         self.notices = ConfigNotices(session, broker.configuration, broker_id, host)
-        self._up: Answer[None] = Answer()
-        self._expected_topics: set[str] = set()
-        self._told: dict[TopicPartition, bool] = {}  # what we were told to do, and whether we could
+        self._coming_up = ComingUp(broker_id, broker.image, host)
         self._is_member = True
         self._addresses: Sequence[tuple[str, int]] = ()
         broker.session_keeper.when_expired = self._session_expired
@@ -152,13 +148,11 @@ class Membership:
         await self.live_brokers.read()
         self._addresses = addresses
         await self._register(self._host.now_ms() + self._patience_ms())
-        self._expected_topics = set((await broker.session.children(paths.TOPICS)).names)
-        self._expected_topics -= set((await broker.session.children(paths.DELETE_TOPICS)).names)
+        self._coming_up.expect((await broker.session.children(paths.TOPICS)).names)
+        self._coming_up.do_not_expect((await broker.session.children(paths.DELETE_TOPICS)).names)
         self.notices.start()
         self.loop.start()
-        timer = self._host.call_later(JOIN_TIMEOUT_MS, self._give_up_waiting)
-        await self._up
-        timer.cancel()
+        await self._coming_up.over()
         self.journal_writer.start()
         if broker.settings.internal_topics_early:
             self.early_topics.start()
@@ -274,12 +268,7 @@ class Membership:
     async def leader_and_isr(self, request: Message) -> Message:
         asked = cast("LeaderAndIsrRequest", request)
         response = await self.replicas.apply_leader_and_isr(asked)
-        if not self._up.is_ready:
-            names = {topic.topic_id: topic.topic_name for topic in asked.topic_states}
-            for topic in response.topics:
-                for each in topic.partition_errors:
-                    self._told[TopicPartition(names[topic.topic_id], each.partition_index)] = each.error_code == 0
-            self._check_up()
+        self._coming_up.was_ordered(asked, response)
         return response
 
     async def stop_replica(self, request: Message) -> Message:
@@ -287,43 +276,14 @@ class Membership:
 
     async def update_metadata(self, request: Message) -> Message:
         response = self.updates.apply(cast("UpdateMetadataRequest", request))
-        if not self._up.is_ready:
-            self._check_up()
+        self._coming_up.look()
         return response
 
     async def controlled_shutdown(self, request: Message) -> Message:
         return await self.shutdowns.answer(cast("ControlledShutdownRequest", request))
-
-    def _check_up(self) -> None:
-        """Clients may come once they are told the truth: who leads what, and what is offline."""
-        image, broker_id = self._broker.image, self._broker.settings.broker_id
-        if broker_id not in image.brokers or not self._expected_topics <= image.topics.keys():
-            return
-        ours = [
-            (self._told.get(TopicPartition(topic.name, index)), partition)
-            for topic in image.topics.values()
-            for index, partition in topic.partitions.items()
-            if broker_id in partition.replicas
-        ]
-        if all(_is_true(could, partition, broker_id, image.brokers) for could, partition in ours):
-            self._up.deliver(None)
-
-    def _give_up_waiting(self) -> None:
-        if not self._up.is_ready:
-            logger.warning("the controller has not told this broker everything yet; it serves what it can")
-            self._up.deliver(None)
 
     def _check_followers(self) -> None:
         if self._is_member:
             self.replicas.check_followers()
             settings = self._broker.configuration.of_broker(ReplicationSettings)
             self._host.call_later(settings.isr_check_interval_ms, self._check_followers)
-
-
-def _is_true(could: bool | None, shown: PartitionImage, broker_id: int, live: Collection[int]) -> bool:
-    """That nobody leads is true where nobody is there who may: of a cluster that starts, the first may be alone."""
-    if could is None:
-        return False
-    if could and shown.leader_id < 0:
-        return not any(member in live for member in shown.isr)
-    return could or shown.leader_id != broker_id

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from uuid import UUID
 
 from strandline.broker.configuration import Configuration
@@ -25,10 +24,10 @@ from strandline.broker.partition import LeadershipListener, Partition
 from strandline.broker.partitions import Partitions
 from strandline.broker.procedures import each_of, in_thread, in_turns
 from strandline.broker.replica_fetchers import ReplicaFetchers
+from strandline.broker.replica_logs import ReplicaLogs
 from strandline.broker.turn import Turn
-from strandline.log.creation import LogCreation, NewPartition
+from strandline.log.creation import NewPartition
 from strandline.log.log_directories import LogDirectories
-from strandline.log.log_directory import LogDirectory
 from strandline.model.failures import CorruptData, ErrorCode, StorageFailed
 from strandline.model.partitions import TopicPartition
 from strandline.replication.effects import (
@@ -89,6 +88,7 @@ class Replicas:
         self._broker_id = broker_id
         self._partitions = partitions
         self._directories = directories
+        self._logs = ReplicaLogs(directories, host)
         self._configuration = configuration
         self._live_brokers = live_brokers
         self._fence = fence
@@ -158,38 +158,16 @@ class Replicas:
             if topic.topic_name not in self._configuration.topics
         )
         for name, (topic, _) in names.items():
-            self._claim(name, UUID(bytes=topic.topic_id))
+            if self._partitions.find(name) is None:
+                self._logs.claim(name, UUID(bytes=topic.topic_id))
         wanted = [
             NewPartition(name, UUID(bytes=topic.topic_id))
             for name, (topic, state) in names.items()
             if self._directories.log_of(name) is None and (state.is_new or not self._directories.may_be_offline(name))
         ]
         if wanted:
-            await self._create(wanted)
+            await self._logs.create(wanted)
         await in_turns(self._host, names.items(), lambda item: self._make_sure_of(item[0], item[1][0].topic_id))
-
-    def _claim(self, name: TopicPartition, topic_id: UUID) -> None:
-        """A folder that is there is ours, unless it is of another topic that once had this name."""
-        directory = self._directories.directory_of(name)
-        if directory is None or self._partitions.find(name) is not None:
-            return
-        with suppress(StorageFailed):  # its directory has told, and goes offline with all that it has
-            if not directory.claim(name, topic_id):
-                directory.set_aside(name, token=self._host.unique_id().hex)
-                logger.warning("the folder of %s was of another topic with this name, and is set aside", name)
-
-    async def _create(self, wanted: Sequence[NewPartition]) -> None:
-        async def run(creation: LogCreation) -> None:
-            await in_thread(self._host, creation.run)
-            with suppress(StorageFailed):
-                self._directories.end_create(creation)
-
-        try:
-            creations = self._directories.begin_create(wanted, now_ms=self._host.now_ms())
-        except StorageFailed as failure:
-            logger.error("no place for new replicas: %s", failure)
-            return
-        await each_of(run(creation) for creation in creations)
 
     def _make_sure_of(self, name: TopicPartition, topic_id: bytes) -> None:
         """That there is a partition, if there is a log."""
@@ -222,11 +200,7 @@ class Replicas:
         for partition in self._partitions:
             if partition.name not in named:
                 self._stop(partition)
-        for directory in self._directories.online():
-            with suppress(StorageFailed):  # it has told, and goes offline with all that it has
-                for name in [name for name in directory.logs if name not in named]:
-                    directory.set_aside(name, token=self._host.unique_id().hex)
-                    logger.warning("%s in %s is no replica of ours: set aside", name, directory.path)
+        self._logs.set_aside_all_but(named)
 
     async def stop_replicas(self, request: StopReplicaRequest) -> StopReplicaResponse:
         return await self._turn.take(lambda: self._stop_replicas(request))
@@ -246,7 +220,7 @@ class Replicas:
         for start in range(0, len(gone), LOGS_PER_TURN):
             if start:
                 await in_thread(self._host, lambda: None)  # others have their turn
-            failed = self._delete_logs(gone[start : start + LOGS_PER_TURN])
+            failed = self._logs.delete(gone[start : start + LOGS_PER_TURN])
             outcomes |= dict.fromkeys(failed, ErrorCode.KAFKA_STORAGE_ERROR)
         return StopReplicaResponse(
             partition_errors=[StopReplicaPartitionError(*name, error_code) for name, error_code in outcomes.items()]
@@ -269,21 +243,6 @@ class Replicas:
         self._fetchers.unfollow(partition)
         partition.stop()
         self._partitions.remove(partition)
-
-    def _delete_logs(self, names: Sequence[TopicPartition]) -> list[TopicPartition]:
-        """All of a directory with as few syncs as one takes. Gives those that are there still."""
-        found: dict[LogDirectory, dict[TopicPartition, str]] = {}
-        for name in names:
-            directory = self._directories.directory_of(name)
-            if directory is not None:
-                found.setdefault(directory, {})[name] = self._host.unique_id().hex
-        failed: list[TopicPartition] = []
-        for directory, tokens in found.items():
-            try:
-                directory.remove_many(tokens, now_ms=self._host.now_ms())
-            except StorageFailed:
-                failed += tokens
-        return failed
 
     # What replication wants of others.
 

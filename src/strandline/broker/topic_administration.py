@@ -10,28 +10,24 @@ A topic is there for a client once this broker knows it and every partition has 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import field
 from uuid import UUID
 
 from strandline.broker.broker_settings import BrokerSettings
-from strandline.broker.cluster_image import CONSUMER_OFFSETS, JOURNAL, TRANSACTION_STATE, ClusterImage
+from strandline.broker.cluster_image import ClusterImage
 from strandline.broker.configuration import Configuration
 from strandline.broker.controller_loop import ControllerLoop
 from strandline.broker.controller_office import NotController
 from strandline.broker.host import Host
-from strandline.broker.journal_settings import JournalSettings
+from strandline.broker.new_topics import DefaultTopics, NewTopic
 from strandline.broker.peers import PeerFailed, Peers, Purpose
 from strandline.broker.procedures import all_of
 from strandline.broker.topic_turns import TopicTurns
 from strandline.broker.waiting_for_topics import WaitingForTopics
 from strandline.controller.replies import Reply, TopicReply
 from strandline.controller.requests import AddPartitionsRequest, CreateTopicRequest, DeleteTopicRequest, Request
-from strandline.groups.settings import OffsetsTopicSettings
-from strandline.log.log_directory import KRAFT_METADATA_TOPIC
+from strandline.log.directory_opening import KRAFT_METADATA_TOPIC
 from strandline.model.failures import ErrorCode, Refused
-from strandline.model.lazy_dataclass import dataclass
 from strandline.model.partitions import check_topic_name
-from strandline.transactions.settings import TransactionStateTopicSettings
 from strandline.wire.messages.create_topics import (
     CreatableTopic,
     CreatableTopicConfig,
@@ -42,17 +38,6 @@ from strandline.wire.messages.create_topics import (
 CREATE_TOPICS_VERSION = 7
 FORWARD_TIMEOUT_MS = 30_000
 TOPIC_TIMEOUT_MS = 30_000
-
-
-@dataclass(frozen=True, slots=True)
-class NewTopic:
-    """Its settings have been checked."""
-
-    name: str
-    partition_count: int
-    properties: Mapping[str, str] = field(default_factory=dict)
-    replication_factor: int = 1
-    placement: Mapping[int, tuple[int, ...]] | None = None
 
 
 def metric_name(topic: str) -> str:
@@ -74,6 +59,7 @@ class TopicAdministration:
         self._image = image
         self._configuration = configuration
         self._host = host
+        self._defaults = DefaultTopics(configuration, image)
         self._waiting = WaitingForTopics(image, host)
         self._turns = TopicTurns()
 
@@ -171,7 +157,7 @@ class TopicAdministration:
         for topic in names:
             if topic not in self._image.topics:
                 try:
-                    missing.append(self._by_default(topic))
+                    missing.append(self._defaults.new_topic(topic))
                 except Refused as refused:
                     failed[topic] = refused
         if self._loop.holds_office:
@@ -183,38 +169,6 @@ class TopicAdministration:
     async def create_topic_by_default(self, topic: str) -> None:
         for failure in (await self.create_topics_by_default([topic])).values():
             raise failure
-
-    def _by_default(self, topic: str) -> NewTopic:
-        if topic == JOURNAL:
-            return self._journal()
-        if topic == TRANSACTION_STATE:
-            return self._transaction_state()
-        if topic != CONSUMER_OFFSETS:
-            factor = self.settings.default_replication_factor
-            self._image.check_replication_factor(factor)
-            return NewTopic(topic, self.settings.num_partitions, replication_factor=factor)
-        settings = self._configuration.of_broker(OffsetsTopicSettings)
-        self._image.check_replication_factor(settings.offsets_topic_replication_factor)
-        properties = {
-            "cleanup.policy": "compact",
-            "compression.type": "producer",
-            "segment.bytes": str(settings.offsets_topic_segment_bytes),
-        }
-        return NewTopic(
-            topic, settings.offsets_topic_num_partitions, properties, settings.offsets_topic_replication_factor
-        )
-
-    def _journal(self) -> NewTopic:
-        settings = self._configuration.of_broker(JournalSettings)
-        factor = min(settings.journal_replication_factor, len(self._image.brokers))
-        return NewTopic(JOURNAL, 1, {"retention.ms": str(settings.journal_retention_ms)}, factor)
-
-    def _transaction_state(self) -> NewTopic:
-        settings = self._configuration.of_broker(TransactionStateTopicSettings)
-        factor = settings.transaction_state_log_replication_factor
-        self._image.check_replication_factor(factor)
-        count = settings.transaction_state_log_num_partitions
-        return NewTopic(TRANSACTION_STATE, count, settings.topic_properties(), factor)
 
     async def _create_elsewhere(self, topics: Sequence[NewTopic]) -> dict[str, UUID | Exception]:
         """The controller creates them for us."""

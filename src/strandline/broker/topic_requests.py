@@ -11,7 +11,7 @@ from strandline.broker.broker_settings import BrokerSettings
 from strandline.broker.cluster_image import ClusterImage
 from strandline.broker.configs.checks import check_topic
 from strandline.broker.configuration import Configuration
-from strandline.broker.topic_administration import NewTopic
+from strandline.broker.new_topics import NewTopic
 from strandline.model.failures import ErrorCode, Refused
 from strandline.wire.messages.create_partitions import CreatePartitionsTopic
 from strandline.wire.messages.create_topics import CreatableTopic

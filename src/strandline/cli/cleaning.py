@@ -22,13 +22,13 @@ from strandline.log import checkpoints
 from strandline.log.clean_shutdown import CLEAN_SHUTDOWN_MARKER
 from strandline.log.cleanable import cleanability_of
 from strandline.log.compaction import Compaction
+from strandline.log.directory_opening import KRAFT_METADATA_TOPIC
 from strandline.log.filesystem import read_whole, replace_durably
 from strandline.log.inspection import Advance, list_segments
 from strandline.log.inspection_fault import Fault, Tally
 from strandline.log.inspection_opening import OpeningCheck
 from strandline.log.inspection_transactions import first_undecided_offset
 from strandline.log.log import Log
-from strandline.log.log_directory import KRAFT_METADATA_TOPIC
 from strandline.log.names import LOCK, LOG
 from strandline.log.recovery import open_log
 from strandline.log.retention import apply_retention, plan_retention

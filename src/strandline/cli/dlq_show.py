@@ -37,6 +37,14 @@ def show(topic: str, count: int, output_format: str, settings: ClientSettings, *
     async def work(cluster: Cluster) -> list[dict[str, Any]]:
         sent = await sent_before(cluster, topic)
         letters = [each for each in await read_letters(cluster, topic) if is_wanted(each, **chosen)]
-        return [{"key": None, "value": None} | letter_row(each, sent) for each in letters[:count]]
+        return [letter_row(each, sent) for each in letters[:count]]
 
-    Report(output_format).rows(COLUMNS, run(settings, work))
+    report = Report(output_format)
+    rows = run(settings, work)
+    report.rows(COLUMNS, map(_for_a_table, rows) if report.is_text else rows)
+
+
+def _for_a_table(row: dict[str, Any]) -> dict[str, Any]:
+    """Where what is no text must not look as if there was nothing."""
+    shown = {name: f"{row[f'{name}_base64']} (base64)" for name in ("key", "value") if f"{name}_base64" in row}
+    return {**row, **shown}

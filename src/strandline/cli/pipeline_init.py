@@ -25,4 +25,6 @@ def init(file: str) -> None:
             target.write(example(name))
     except FileExistsError:
         raise Failed(f"{file} is there already: choose another name") from None
+    except FileNotFoundError:
+        raise Failed(f"there is no folder {os.path.dirname(file)}: create it, or choose another place") from None
     click.echo(f"{file} is written: change it, then `strandline pipeline validate {file}`.")

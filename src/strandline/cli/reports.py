@@ -6,6 +6,7 @@ wide   a table of all columns                        yaml   every row whole, as 
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -15,6 +16,9 @@ import click
 from strandline.cli.output import Output, terminal_width
 
 Row = Mapping[str, Any]
+
+# What a terminal would obey, as a record's text may want it to; and what is no text at all. A new line is the table's.
+UNPRINTABLE = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
 
 report_format_option = click.option(
     "--format",
@@ -100,4 +104,8 @@ def cell(value: Any) -> str:
         return "yes" if value else "no"
     if isinstance(value, list | tuple):
         return ",".join(map(cell, value)) or "-"
-    return str(value)
+    return UNPRINTABLE.sub(_escaped, str(value))
+
+
+def _escaped(found: re.Match[str]) -> str:
+    return found[0].encode("unicode_escape").decode("ascii")

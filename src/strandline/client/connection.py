@@ -15,6 +15,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, NamedTuple, Self, TypeVar, cast
 
+from strandline.client.connection_failures import describe_no_connection, describe_stranger
 from strandline.client.failures import BrokerRefused, BrokerUnreachable, ClientError
 from strandline.client.frame_buffer import FrameBuffer
 from strandline.client.negotiation import (
@@ -38,7 +39,6 @@ from strandline.wire.versions import SPOKEN, ApiKey
 R = TypeVar("R", bound=Message)
 
 CORRELATION_IDS = 2**31
-TLS_ALERT = b"\x15\x03"
 CLOSE_TIMEOUT_S = 5.0
 NEVER = float("inf")
 BEGUN_BYTES_MIN = 64 * 1024  # at once, or it is not worth telling who hears of answers that have begun
@@ -351,34 +351,6 @@ class Connection(asyncio.BufferedProtocol):
                 self._loop.call_soon(each.tell, failure)
         while self._waiting:
             self._admit_waiting()
-
-
-def describe_no_connection(address: Address, error: OSError) -> str:
-    if isinstance(error, ConnectionRefusedError):
-        return f"no broker at {address}: start one with `strandline serve`, or name another with -b host:port"
-    if isinstance(error, socket.gaierror):
-        return f"there is no host {address.host!r}: check the address of the broker"
-    if type(error).__module__ == "ssl":
-        return describe_no_trust(address, error)
-    return f"no connection to {address}: {error.strerror or error}"
-
-
-def describe_no_trust(address: Address, error: OSError) -> str:
-    said = getattr(error, "verify_message", "") or getattr(error, "reason", "") or str(error)
-    if hasattr(error, "verify_message"):
-        return (
-            f"the certificate of {address} is not trusted: {said}; name the authority that signed it with"
-            " ssl.truststore.location (and ssl.truststore.type=PEM)"
-        )
-    return f"no TLS with {address}: {said}; is that a listener for SSL or SASL_SSL?"
-
-
-def describe_stranger(address: Address, first_bytes: bytes, error: ProtocolError) -> str:
-    if first_bytes == b"HTTP":
-        return f"{address} is a web server, not a broker: check the port"
-    if first_bytes.startswith(TLS_ALERT):
-        return f"{address} speaks TLS: set security.protocol to SSL or SASL_SSL, or use a plain-text listener"
-    return f"what {address} answers is not Kafka's protocol: {error}"
 
 
 def _resolve(answer: asyncio.Future[Any], outcome: Any) -> None:

@@ -61,6 +61,8 @@ def assignment_impossible(draft: Draft, change: SetTopic) -> None:
     for index, wanted in list(topic.wanted.items()):
         if index not in topic.partitions or wanted.assignment.is_moving:
             del topic.wanted[index]
+            if index in topic.partitions:
+                draft.touch(topic.partitions[index])
     refusal = Refused(ErrorCode.INVALID_PARTITIONS, f"topic {topic.name!r} would not fit into its znode")
     waiters, topic.waiters_under_way = topic.waiters_under_way, []
     for waiter in waiters:

@@ -85,6 +85,11 @@ class Partition:
         return () if self.leadership is None else self.leadership.isr
 
     @property
+    def change_under_way(self) -> LeadershipChange | None:
+        """Whose end is not known."""
+        return self.under_way.after if isinstance(self.under_way, Reading) else self.under_way
+
+    @property
     def leaving(self) -> list[int]:
         """Those that have it and shall not, and can be told to delete it now."""
         assigned = self.assignment.replicas

@@ -26,7 +26,7 @@ from strandline.controller.journal import AssignmentChanged
 from strandline.controller.replies import PartitionResult
 from strandline.controller.requests import AlterReassignmentsRequest
 from strandline.controller.states import ReplicaState
-from strandline.controller.values import ReplicaAssignment, ids_text
+from strandline.controller.values import Leadership, ReplicaAssignment, ids_text
 from strandline.controller.waiting import PartitionsWaiter
 from strandline.model.failures import ErrorCode, Refused
 from strandline.model.partitions import TopicPartition
@@ -89,16 +89,21 @@ def check_target(cluster: Cluster, target: tuple[int, ...], assignment: ReplicaA
 
 
 def check_leaves_one_in_sync(partition: Partition, assignment: ReplicaAssignment) -> None:
-    """Taking a move back must not drop the only ones that have every record."""
-    if partition.isr and not set(partition.isr) & set(assignment.replicas):
-        why = f"none of {ids_text(assignment.replicas)} is in ISR {ids_text(partition.isr)}"
-        raise Refused(ErrorCode.INVALID_REPLICA_ASSIGNMENT, why)
+    """Taking a move back must not drop the only ones that have every record, nor those that soon will be."""
+    change = partition.change_under_way
+    for isr in (partition.isr, () if change is None else change.leadership.isr):
+        if isr and not set(isr) & set(assignment.replicas):
+            why = f"none of {ids_text(assignment.replicas)} is in ISR {ids_text(isr)}"
+            raise Refused(ErrorCode.INVALID_REPLICA_ASSIGNMENT, why)
 
 
-def finish_move(draft: Draft, topic: Topic, partition: Partition) -> None:
-    """The leadership is handed over, in the store. What is left is to write down that it is so."""
+def finish_move(draft: Draft, topic: Topic, partition: Partition, leadership: Leadership) -> None:
+    """The leadership is handed over, in the store. What is left is to write down that it is so, unless another move was
+    asked for meanwhile, which goes on from here."""
     before = partition.assignment
     after = ReplicaAssignment(before.target)
+    if topic.planned(partition.name.partition) != before or not set(before.target) <= set(leadership.isr):
+        return
     for broker_id in before.adding:
         if partition.replicas[broker_id] is ReplicaState.NEW:
             partition.replica_becomes(broker_id, ReplicaState.ONLINE)

@@ -83,9 +83,10 @@ class Outbox:
             yield self._stop_replica(broker_id, tuple(stops.values()))
 
     def _everything(self) -> Iterator[Partition]:
+        """What goes too: who was away for a session alone would show it to clients for ever."""
         for topic in self._cluster.topics.values():
             for partition in topic.partitions.values():
-                if partition.leadership is not None and (not topic.shall_go or partition.name in self._told):
+                if partition.leadership is not None:
                     yield partition
 
     def _leader_and_isr(self, broker_id: int, orders: tuple[PartitionOrder, ...], is_full: bool) -> LeaderAndIsr:

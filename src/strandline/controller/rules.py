@@ -46,6 +46,8 @@ def decide(situation: Situation) -> Decision | None:
         return first_leadership(situation)
     if situation.is_missing(current.leader):
         return replace_missing_leader(situation, current)
+    if situation.faults.get(current.leader) is Fault.UNASSIGNED:
+        return relieve_leader(situation, current)  # or nothing: it would not be told of a new epoch
     return (
         relieve_leader(situation, current)
         or shrink_isr(situation, current)

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from strandline.controller.assignments import write_wanted_assignments
 from strandline.controller.changes import CreateLeadership, LeadershipChange, SetLeadership
-from strandline.controller.cluster import Partition, Reading
+from strandline.controller.cluster import Partition, Reading, Topic
 from strandline.controller.deletion import settle_deletion
 from strandline.controller.draft import Draft
 from strandline.controller.moves import finish_move
@@ -48,7 +48,8 @@ def settle_partition(draft: Draft, partition: Partition) -> None:
         partition.lost &= {partition.leader, *partition.isr}  # to whom else it makes no difference
         decision = decide(draft.cluster.situation(partition))
         if decision is not None:
-            draft.change_leadership(partition, change_of(partition, decision))
+            if not is_out_of_date(topic, partition, decision):
+                draft.change_leadership(partition, change_of(partition, decision))
             return
         dismiss_leaving(draft, partition)
         order_returned(draft, partition)
@@ -58,6 +59,15 @@ def settle_partition(draft: Draft, partition: Partition) -> None:
     waiters, partition.waiters = partition.waiters, []
     for waiter in waiters:
         draft.settled(waiter, partition)
+
+
+def is_out_of_date(topic: Topic, partition: Partition, decision: Decision) -> bool:
+    """Another assignment is on its way, and it is decided again when that is there: a move must not be completed that
+    was replaced or cancelled, nor somebody lead alone who shall not have the partition any more."""
+    planned = topic.planned(partition.name.partition)
+    if planned is None or planned == partition.assignment:
+        return False
+    return decision.completes_move or not set(decision.leadership.isr) & set(planned.replicas)
 
 
 def change_of(partition: Partition, decision: Decision) -> LeadershipChange:
@@ -71,14 +81,14 @@ def change_of(partition: Partition, decision: Decision) -> LeadershipChange:
 
 def leadership_committed(draft: Draft, name: TopicPartition, change: LeadershipChange) -> None:
     partition = draft.cluster.partition(name)
-    if partition is None or _change_under_way(partition) is not change:
+    if partition is None or partition.change_under_way is not change:
         return  # the topic has gone meanwhile
     partition.under_way = None
     partition.is_contested = False
     partition.lost -= partition.excused
     draft.journal(change.entry)
     if isinstance(change, SetLeadership) and change.completes_move:
-        finish_move(draft, draft.cluster.topics[name.topic], partition)
+        finish_move(draft, draft.cluster.topics[name.topic], partition, change.leadership)
     adopt(draft, partition, change.leadership)
     draft.touch(partition)
 
@@ -109,7 +119,9 @@ def leadership_read(
         return
     if found.controller_epoch > draft.cluster.controller_epoch:
         draft.resign(f"controller epoch {found.controller_epoch} has written partition {name}")
-    elif found != partition.leadership:
+    elif found == partition.leadership:
+        partition.lost &= {found.leader, *found.isr}  # nobody was put into the ISR meanwhile
+    else:
         if partition.leadership is None:
             take_as_made(partition)
         adopt(draft, partition, found)
@@ -121,10 +133,6 @@ def take_as_made(partition: Partition) -> None:
     for broker_id, state in partition.replicas.items():
         if state is ReplicaState.NEW:
             partition.replica_becomes(broker_id, ReplicaState.ONLINE)
-
-
-def _change_under_way(partition: Partition) -> LeadershipChange | None:
-    return partition.under_way.after if isinstance(partition.under_way, Reading) else partition.under_way
 
 
 def adopt(draft: Draft, partition: Partition, leadership: Leadership) -> None:

@@ -7,18 +7,14 @@
     <name>.<token>-delete/     a partition that was removed and whose files wait to go
     the four offset checkpoints
 
-The clean-shutdown marker is removed, durably, before anything else is touched: if this start does not come to its end,
-the next one must not believe in the stop before it (KAFKA-15375).
-
 The first failed write or sync takes the whole directory offline: its logs refuse everything, nothing more is written
 into it, the checkpoints least of all, and no sync is tried again (SPEC L10). Other directories go on.
 """
 
 from __future__ import annotations
 
-import errno
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from uuid import UUID
 
 from strandline.log import checkpoints
@@ -29,25 +25,22 @@ from strandline.log.clean_shutdown import (
 )
 from strandline.log.creation import LogCreation, NewPartition
 from strandline.log.directory_checkpoints import CheckpointWork, DirectoryCheckpoints
-from strandline.log.filesystem import File, FileSystem, make_directories_durably, read_whole, replace_durably
+from strandline.log.directory_opening import DirectoryOpening
+from strandline.log.filesystem import File, FileSystem, make_directories_durably, replace_durably
 from strandline.log.log import Log
 from strandline.log.names import LOCK, PARTITION_METADATA
-from strandline.log.partition_metadata import decode_partition_metadata, encode_partition_metadata
-from strandline.log.recovery import open_log
+from strandline.log.partition_metadata import encode_partition_metadata
 from strandline.log.removal import RemovalWork
 from strandline.model.failures import CorruptData, StorageFailed, check
 from strandline.model.partitions import (
-    DELETED_FOLDER,
     MOVED_FOLDER,
     TopicPartition,
     check_topic_name,
     deleted_folder,
-    parse_partition_folder,
     stray_folder,
 )
 from strandline.model.settings import DAY_MS, LogSettings
 
-KRAFT_METADATA_TOPIC = "__cluster_metadata"  # Kafka's own quorum log, which lies among the partitions: not ours
 SettingsOf = Callable[[str], LogSettings]
 Progress = Callable[[str], None]
 
@@ -107,13 +100,19 @@ class LogDirectory:
             raise DirectoryInUse(f"{self.path} is in use by another process; stop it, or choose another directory")
 
     def _load(self, now_ms: int, progress: Progress) -> None:
-        self.was_clean = self._take_clean_shutdown_marker()
+        opening = DirectoryOpening(self.filesystem, self.path, self.findings, now_ms, self.producer_id_expiration_ms)
+        self.was_clean = opening.take_clean_shutdown_marker()
         recovery_points = self._read_offsets(checkpoints.RECOVERY_POINT_CHECKPOINT)
         log_starts = self._read_offsets(checkpoints.LOG_START_CHECKPOINT)
-        for folder, partition in list(self._partition_folders()):
+        for folder, partition in list(opening.partition_folders()):
             progress(folder)
-            self._open_log(folder, partition, recovery_points.get(partition, 0), log_starts.get(partition, 0), now_ms)
-            self._load_topic_id(folder, partition)
+            recovery_point, log_start = recovery_points.get(partition, 0), log_starts.get(partition, 0)
+            settings = self.settings_of(partition.topic)
+            log = opening.open_log(folder, partition, settings, recovery_point, log_start, is_clean=self.was_clean)
+            self._adopt(log)
+            topic_id = opening.topic_id(folder)
+            if topic_id is not None:
+                self.topic_ids[partition] = topic_id
         self.cleaner_offsets = self.read_cleaner_offsets()
         for partition, offset in recovery_points.items():
             if partition in self.logs and offset > self.logs[partition].log_end_offset:
@@ -122,28 +121,6 @@ class LogDirectory:
         # What was lost must not count as flushed when the log has grown past it again (KAFKA-10101).
         if any(offset > self._recovery_point_of(partition) for partition, offset in recovery_points.items()):
             self.write_recovery_points()
-
-    def _open_log(
-        self, folder: str, partition: TopicPartition, recovery_point: int, log_start_offset: int, now_ms: int
-    ) -> None:
-        found: list[str] = []
-        try:
-            log = open_log(
-                self.filesystem,
-                f"{self.path}/{folder}",
-                partition,
-                self.settings_of(partition.topic),
-                now_ms=now_ms,
-                recovery_point=recovery_point,
-                log_start_offset=log_start_offset,
-                is_clean=self.was_clean,
-                producer_id_expiration_ms=self.producer_id_expiration_ms,
-                findings=found,
-            )
-        except CorruptData as damage:  # nobody may begin an empty log in its place: it fails as a disk does
-            raise OSError(errno.EIO, f"{folder} is too damaged to be opened: {damage}") from damage
-        self._adopt(log)
-        self.findings += [f"{folder}/{sentence}" for sentence in found]
 
     def _recovery_point_of(self, partition: TopicPartition) -> int:
         log = self.logs.get(partition)
@@ -162,14 +139,6 @@ class LogDirectory:
         self.write_recovery_points()
         self.write_log_starts()
 
-    def _take_clean_shutdown_marker(self) -> bool:
-        path = f"{self.path}/{CLEAN_SHUTDOWN_MARKER}"
-        if not self.filesystem.exists(path):
-            return False
-        self.filesystem.remove(path)
-        self.filesystem.sync_directory(self.path)
-        return True
-
     def _read_offsets(self, name: str) -> dict[TopicPartition, int]:
         """A damaged checkpoint counts as none: a recovery point of 0 costs a scan, not data."""
         try:
@@ -177,26 +146,6 @@ class LogDirectory:
         except CorruptData as error:
             self.findings.append(f"{name}: {error}; ignored")
             return {}
-
-    def _partition_folders(self) -> Iterator[tuple[str, TopicPartition]]:
-        for name in self.filesystem.names(self.path):
-            if not self.filesystem.is_directory(f"{self.path}/{name}"):
-                continue
-            if DELETED_FOLDER.fullmatch(name):
-                self.filesystem.remove_tree(f"{self.path}/{name}")
-                continue
-            partition = parse_partition_folder(name)
-            if partition is not None and partition.topic != KRAFT_METADATA_TOPIC:
-                yield name, partition
-
-    def _load_topic_id(self, folder: str, partition: TopicPartition) -> None:
-        path = f"{self.path}/{folder}/{PARTITION_METADATA}"
-        if not self.filesystem.exists(path):
-            return
-        try:
-            self.topic_ids[partition] = decode_partition_metadata(read_whole(self.filesystem, path))
-        except CorruptData as error:
-            self.findings.append(f"{folder}/{PARTITION_METADATA}: {error}; ignored")
 
     # Partitions.
 

@@ -38,6 +38,10 @@ class Checkpoint:
         """The id of its runs; BadPipeline if another pipeline has it."""
         text = self._read(IDENTITY)
         if text is None:
+            if self._is_local and os.path.isdir(f"{self._local()}/query"):
+                raise BadPipeline(
+                    f"{self.path}/{IDENTITY} is gone, and the query is there: give the pipeline another checkpoint"
+                )
             run_id = str(uuid4())
             self._write(IDENTITY, json.dumps({"format": FORMAT, "pipeline": pipeline, "run_id": run_id, **facts}))
             return run_id
@@ -83,7 +87,7 @@ class Checkpoint:
         if not self._is_local:
             return self._read_there(name)
         try:
-            with open(f"{self._local()}/{name}", encoding="utf-8") as file:
+            with open(f"{self._local()}/{name}", encoding="utf-8", errors="replace") as file:
                 return file.read()
         except FileNotFoundError:
             return None

@@ -22,13 +22,20 @@ SIMPLE_TYPES = frozenset(
     " timestamp_ltz string binary variant".split()
 )
 DEPTH_MAX = 50
-SIZED_TYPES = frozenset(("decimal", "dec", "numeric", "char", "varchar"))
+SIZED_TYPES = frozenset(("decimal", "dec", "numeric"))
+PRECISION_MAX = 38
+FOR_TABLES = ("char", "varchar")
 
 
 class Column(NamedTuple):
     name: str
     type_name: str  # as Spark writes it: bigint, array<string>
     is_required: bool
+
+
+def quoted(name: str) -> str:
+    """As Spark's SQL takes any name."""
+    return "`" + name.replace("`", "``") + "`"
 
 
 class Token(NamedTuple):
@@ -95,7 +102,11 @@ class _Reader:
             return word
         if word in SIZED_TYPES:
             self._next += 1
-            return word + self._sizes()
+            return word + self._sizes(column)
+        if word in FOR_TABLES:
+            raise BadPipeline(
+                f"{word.upper()} is for tables, and not for what is read (of column {column}): use STRING"
+            )
         if not token.text or token.text in ",<>():":
             raise self._unexpected(f"the type of column {column}")
         raise BadPipeline(f"{token.text!r} is no type that Spark knows (of column {column}){_guess(word)}")
@@ -117,17 +128,21 @@ class _Reader:
 
     def _struct(self) -> str:
         return ",".join(
-            f"`{column.name.replace('`', '``')}`:{column.type_name}" + (" NOT NULL" if column.is_required else "")
+            f"{quoted(column.name)}:{column.type_name}" + (" NOT NULL" if column.is_required else "")
             for column in self.columns()
         )
 
-    def _sizes(self) -> str:
+    def _sizes(self, column: str) -> str:
         if not self._takes("("):
             return ""
         numbers = [self._number()]
         while self._takes(","):
             numbers.append(self._number())
         self.expect(")", ")")
+        precision, scale = [*map(int, numbers), 0][:2]
+        if len(numbers) > 2 or not 0 < precision <= PRECISION_MAX or scale > precision:
+            said = f"DECIMAL({','.join(numbers)}) cannot be (of column {column})"
+            raise BadPipeline(f"{said}: at most {PRECISION_MAX} digits, as in DECIMAL(10,2)")
         return f"({','.join(numbers)})"
 
     def _number(self) -> str:

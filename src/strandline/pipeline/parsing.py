@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from pyspark.sql import functions as F  # noqa: N812 (everybody's name for it)
 
 from strandline.pipeline.ddl import Column as DdlColumn
-from strandline.pipeline.ddl import parse_ddl
+from strandline.pipeline.ddl import parse_ddl, quoted
 from strandline.pipeline.dead_letter_headers import PARSING
 from strandline.pipeline.spec import Parse
 
@@ -87,9 +87,9 @@ def _bad_fields(columns: Sequence[DdlColumn], text: Column) -> list[Column]:
     """Which of the fields is there, and could not be taken for what it should be."""
     found = []
     for column in columns:
-        quoted = column.name.replace("'", "\\'")
-        said = F.get_json_object(text, f"$['{quoted}']")
-        is_bad = said.isNotNull() & F.col(f"_parsed.`{column.name}`").isNull()
+        escaped = column.name.replace("'", "\\'")
+        said = F.get_json_object(text, f"$['{escaped}']")
+        is_bad = said.isNotNull() & F.col(f"_parsed.{quoted(column.name)}").isNull()
         words = F.concat(F.lit(f"field {column.name} is no {column.type_name}: "), F.substring(said, 1, SHOWN_MAX))
         found.append(F.when(is_bad, words))
     return found
@@ -97,18 +97,21 @@ def _bad_fields(columns: Sequence[DdlColumn], text: Column) -> list[Column]:
 
 def _missing(columns: Sequence[DdlColumn], required: Sequence[str]) -> list[Column]:
     return [
-        F.when(F.col(f"_parsed.`{column.name}`").isNull(), F.lit(f"field {column.name} is missing, and it is NOT NULL"))
+        F.when(
+            F.col(f"_parsed.{quoted(column.name)}").isNull(),
+            F.lit(f"field {column.name} is missing, and it is NOT NULL"),
+        )
         for column in columns
         if column.name in required
     ]
 
 
 def _nullable(columns: Sequence[DdlColumn]) -> str:
-    return ", ".join(f"`{column.name}` {column.type_name}" for column in columns)
+    return ", ".join(f"{quoted(column.name)} {column.type_name}" for column in columns)
 
 
 def _fields(columns: Sequence[DdlColumn]) -> list[Column]:
-    return [F.col(f"_parsed.`{column.name}`").alias(column.name) for column in columns]
+    return [F.col(f"_parsed.{quoted(column.name)}").alias(column.name) for column in columns]
 
 
 def _avro(frame: DataFrame, how: Parse) -> Parsed:
@@ -116,7 +119,7 @@ def _avro(frame: DataFrame, how: Parse) -> Parsed:
 
     columns = parse_ddl(how.schema)
     reader = avro_reader(how.avro_schema, how.framing == "confluent")
-    inner = ",".join(f"`{column.name}`:{column.type_name}" for column in columns)
+    inner = ",".join(f"{quoted(column.name)}:{column.type_name}" for column in columns)
     read_value = F.udf(reader, f"struct<parsed:struct<{inner}>,fault:string>", useArrow=True)
     read = frame.withColumn("_avro", read_value(F.col("value")))
     read = read.withColumn("_parsed", F.col("_avro.parsed"))

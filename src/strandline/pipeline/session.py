@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import shutil
 import sys
@@ -18,6 +19,8 @@ DEFAULTS = {
     "spark.log.level": "OFF",
     "spark.sql.session.timeZone": "UTC",
 }
+# Which write every mistake in a query to the terminal, with Java's stack in JSON, before it is told in a sentence.
+QUERY_LOGGERS = ("DataFrameQueryContextLogger", "SQLQueryContextLogger")
 
 
 def require_spark() -> None:
@@ -35,8 +38,11 @@ def start_session(pipeline: Pipeline) -> Any:
     """Python workers on this machine are this Python, so that they have what this one has."""
     require_spark()
     from pyspark.errors import PySparkException
+    from pyspark.logger import PySparkLogger
     from pyspark.sql import SparkSession
 
+    for name in QUERY_LOGGERS:
+        PySparkLogger.getLogger(name).setLevel(logging.CRITICAL + 1)
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     if pipeline.master.startswith("local"):
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")

@@ -9,6 +9,8 @@ OURS = re.compile(
 )
 CONDITION = re.compile(r"\[(?P<condition>[A-Z][A-Z0-9_.]+)\] (?P<said>[^\n]+)")
 PYTHON = re.compile(r"^(?P<said>[A-Za-z_][\w.]*(?:Error|Exception|Failed): [^\n]+)", re.MULTILINE)
+JAVA = re.compile(r"^(?:: |Caused by: )(?:[\w$]+[./])*(?P<kind>[\w$]+)(?:: (?P<said>[^\n]+))?$", re.MULTILINE)
+SHOWN_MAX = 300
 SQL_STATE = re.compile(r"\s*SQLSTATE: \w+.*")
 
 
@@ -24,4 +26,9 @@ def sentence_of(error: BaseException) -> str:
     python = PYTHON.findall(text)
     if python:
         return str(python[-1]).strip()
-    return (text.strip().splitlines() or [type(error).__name__])[0]
+    java = JAVA.findall(text)
+    if java:
+        kind, said = java[-1]
+        return f"{said} ({kind})" if said else kind
+    words = " ".join(text.split()).rstrip(";")
+    return words[:SHOWN_MAX] or type(error).__name__

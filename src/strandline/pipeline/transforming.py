@@ -10,6 +10,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from strandline.pipeline.failures import BadPipeline
+from strandline.pipeline.spark_errors import sentence_of
 from strandline.pipeline.spec import PythonFunction, Sql, Step, Watermark
 
 if TYPE_CHECKING:
@@ -49,10 +50,22 @@ def _call(step: PythonFunction, frame: DataFrame, directory: str) -> DataFrame:
         function = getattr(import_module(step.module), step.function)
     except (ImportError, AttributeError) as error:
         raise BadPipeline(f"{name} cannot be used: {error}") from None
-    result: Any = function(frame)
+    except (Exception, SystemExit) as error:
+        raise BadPipeline(f"{name} cannot be used: {_told(error)}") from error
+    try:
+        result: Any = function(frame)
+    except (Exception, SystemExit) as error:
+        raise BadPipeline(f"{name} failed: {_told(error)}") from error
     if not hasattr(result, "schema") or not hasattr(result, "isStreaming"):
         raise BadPipeline(f"{name} gives {type(result).__name__}, and not a DataFrame: let it return one")
     return result
+
+
+def _told(error: BaseException) -> str:
+    """Whatever a function of a user's throws, and what Spark says of what it did."""
+    said = sentence_of(error)
+    name = type(error).__name__
+    return said if said.startswith(name) or hasattr(error, "getCondition") else f"{name}: {said}"
 
 
 def remembers(frame: Any) -> bool:

@@ -74,6 +74,7 @@ class AimedFaults:
             if other is not machine:
                 self._cut_apart(machine, other)
         began_us, lives, self.is_busy = self._world.now_us, self._lives(), True
+        self._world.seasons.stay_busy(began_us + LAG_S * SECOND_US)
 
         def look() -> None:
             self.is_busy = False

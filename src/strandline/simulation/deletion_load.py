@@ -86,7 +86,7 @@ class TopicEditor(TopicClient):
 
     async def run(self) -> None:
         while not self.load.is_stopping:
-            await self.pause(self.chance.randint(1_000, 12_000))
+            await self.pause(self.pace.of(self.chance.randint(1_000, 12_000)))
             topic_id = (await self.topic(TOPIC)).topic_id
             await self._delete(topic_id)
             await self.pause(self.chance.choice((0, 100, 3_000)))

@@ -66,7 +66,7 @@ class GroupLoad(Load):
             began_us = self.world.now_us
             if await self._look(inspector, self.indexes) is not None:
                 self._inspected_us = began_us
-            await inspector.pause(inspector.chance.randint(500, 5_000))
+            await inspector.pause(inspector.pace.of(inspector.chance.randint(500, 5_000)))
 
     # What members did and heard.
 

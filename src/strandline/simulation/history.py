@@ -16,6 +16,7 @@ class Sent(NamedTuple):
     producer: str
     number: int  # within its producer and partition
     is_idempotent: bool
+    partition: TopicPartition  # a CRC is one of some billions: in thousands of runs others have the same
     is_gapless: bool = False  # whether its producer never gives one up
 
 
@@ -94,7 +95,7 @@ class OnceAndInOrder:
         self._looked[truth] = len(truth.committed)
         for batch in truth.committed[looked:]:
             sent = self._history.sent.get(batch.crc)
-            if sent is None or not sent.is_idempotent:
+            if sent is None or not sent.is_idempotent or sent.partition != truth.name:
                 continue
             last, before = self._last.get((truth, sent.producer), (-1, None))
             self._last[truth, sent.producer] = sent.number, batch

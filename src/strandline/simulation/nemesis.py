@@ -68,6 +68,10 @@ class Nemesis:
         if self.aimed.is_busy or (self._without_power is not None and not self._is_past(self._without_power)):
             self.later(self._strike, 0.2, 2)
             return
+        quiet_us = self._world.seasons.quiet_left_us(self._world.now_us)
+        if quiet_us:
+            self._world.after(quiet_us, self._strike)
+            return
         name = self._chance.choice(list(self._faults))
         self._world.tell(f"fault: {name}")
         if self._faults[name]() is not False:

@@ -38,4 +38,8 @@ class Pace:
         if self._world.now_us >= self._until_us:
             (self._pause_ms,) = self._chance.choices(PAUSES_MS, WEIGHTS)
             self._until_us = self._world.now_us + self._chance.randint(*LASTS_S) * SECOND_US
-        return self._chance.randint(*self._pause_ms)
+        return self.of(self._chance.randint(*self._pause_ms))
+
+    def of(self, busy_pause_ms: int) -> int:
+        """A pause of that length, which is longer in quiet times."""
+        return self._world.seasons.pause_ms(self._world.now_us, busy_pause_ms)

@@ -123,7 +123,8 @@ class Producer(SimulatedClient):
         )
         self._sequence += len(records)
         (crc,) = CRC.unpack_from(data, CRC_POSITION)
-        self._history.sent[crc] = Sent(self.name, number, self.is_idempotent, is_gapless=self.is_idempotent)
+        is_careful = self.is_idempotent
+        self._history.sent[crc] = Sent(self.name, number, is_careful, self.partition, is_gapless=is_careful)
         return Outgoing(number, crc, bytes(data))
 
     def _make_records(self, number: int) -> list[Record]:

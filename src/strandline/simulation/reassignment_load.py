@@ -56,7 +56,7 @@ class ReassignmentLoad(Load):
     async def _move_about(self, mover: SimulatedClient) -> None:
         brokers = [machine.broker_id for machine in self.simulation.machines]
         while not self._is_stopping:
-            await mover.pause(mover.chance.randint(500, 10_000))
+            await mover.pause(mover.pace.of(mover.chance.randint(500, 10_000)))
             index = mover.chance.randrange(PARTITIONS)
             replicas = None if mover.chance.random() < 0.15 else mover.chance.sample(brokers, REPLICAS)
             partition = ReassignablePartition(index, replicas)

@@ -24,6 +24,7 @@ from strandline.simulation.network import Network
 from strandline.simulation.observer import Observer
 from strandline.simulation.options import RECORDS, Options
 from strandline.simulation.producers import Producer
+from strandline.simulation.seasons import Seasons
 from strandline.simulation.simulated_store import SimulatedStore
 from strandline.simulation.unforeseen import Unforeseen
 from strandline.simulation.world import World
@@ -97,6 +98,7 @@ class Simulation:
         """Raises `Violation`."""
         with self.unforeseen:
             self._start()
+            self.world.seasons = Seasons(self.world.chance("seasons"), self.world.now_us, self.options.seconds)
             self._run_for(self.options.seconds)
             self._heal()
 

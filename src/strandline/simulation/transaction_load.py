@@ -86,7 +86,8 @@ class TransactionLoad(Load):
             producer.pace.hurry()
         producer.start()
         if not self._healed_us:
-            self.world.after(int(self._chance.uniform(5, 40) * SECOND_US), lambda: self._replace(owner))
+            pause_ms = producer.pace.of(int(self._chance.uniform(5, 40) * 1000))
+            self.world.after(pause_ms * 1000, lambda: self._replace(owner))
 
     def _keep_up(self) -> None:
         """Of those that replaced one another one must be left."""

@@ -147,7 +147,7 @@ class TransactionalProducer(TransactionRequests):
         )
         self._sequences[partition] = sequence + 1
         (crc,) = CRC.unpack_from(data, CRC_POSITION)
-        self.load.records.sent[crc] = Sent(transaction.name, number, True)
+        self.load.records.sent[crc] = Sent(transaction.name, number, True, partition)
         self.load.history.sent[crc] = transaction
         self.load.history.first_sent_us[crc] = self.world.now_us
         return Outgoing(number, crc, bytes(data))

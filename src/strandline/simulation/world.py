@@ -16,6 +16,8 @@ from collections import deque
 from collections.abc import Callable
 from random import Random
 
+from strandline.simulation.seasons import Seasons
+
 BEGINNING_MS = 1_700_000_000_000
 TRANSCRIPT_LINES_MAX = 400
 
@@ -51,6 +53,7 @@ class World:
         self.seed = seed
         self.now_us = 0
         self.steps = 0
+        self.seasons = Seasons(self.chance("seasons"), 0, 0)  # busy, until somebody says otherwise
         self.transcript: deque[str] = deque(maxlen=transcript_lines_max)
         self._heap: list[tuple[int, int, Event]] = []
         self._events_made = 0

@@ -15,6 +15,7 @@ from strandline.spark.failures import DataLoss
 
 logger = logging.getLogger("strandline.spark")
 
+UNLIMITED = "-1"
 NEXT_STEP = 'set the option failOnDataLoss to "false" to go on with what is there'
 
 
@@ -36,7 +37,10 @@ def describe_aged_out(partition: TopicPartition, offset: int, log_start: int, se
     policy = settings.get("cleanup.policy", "delete")
     if "delete" not in policy:
         return f"{lost}: somebody deleted records (cleanup.policy={policy} has no retention)"
-    limits = ", ".join(f"{name}={settings[name]}" for name in ("retention.ms", "retention.bytes") if name in settings)
+    set_limits = {name: settings[name] for name in ("retention.ms", "retention.bytes") if name in settings}
+    if set_limits and set(set_limits.values()) == {UNLIMITED}:
+        return f"{lost}: somebody deleted records (retention.ms and retention.bytes take none)"
+    limits = ", ".join(f"{name}={value}" for name, value in set_limits.items() if value != UNLIMITED)
     return f"{lost}: retention took them{f' ({limits})' if limits else ''}, or somebody deleted records"
 
 

@@ -8,6 +8,7 @@ environment, on the way out, touches nobody else. Whatever is not expected keeps
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -15,6 +16,10 @@ from strandline.client.failures import ClientError, NoBroker, NoTopic
 from strandline.model.settings import BadSetting
 
 HIDE_TRACEBACK = "SPARK_HIDE_TRACEBACK"
+
+
+# Whoever fails inside the client names its settings as the commands take them.
+ON_THE_COMMAND_LINE = re.compile(r"-X ([a-z]+(?:\.[a-z]+)+)")
 
 
 class SparkFailure(Exception):
@@ -62,4 +67,4 @@ def _sentence(error: ClientError) -> str:
             f"topic {error.topic} does not exist: create it with `strandline topic create {error.topic}`,"
             " or correct the topic's name"
         )
-    return str(error)
+    return ON_THE_COMMAND_LINE.sub(r"the option kafka.\1", str(error))

@@ -25,17 +25,15 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import TypeVar
 
+from strandline.model.settings import parse_integer
 from strandline.records.columns import OFFSETS_END
+from strandline.spark.failures import BadOption
 
 MAX_BYTES_PER_PARTITION = 128 * 2**20  # as Spark cuts files of its own: to begin a task in Python is dear
 RECORD, BATCH = "record", "batch"
 READ_UNCOMMITTED, READ_COMMITTED = "read_uncommitted", "read_committed"
 
 Value = TypeVar("Value")
-
-
-class BadOption(ValueError):
-    """One sentence: which option, what is wrong, what to write instead."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,10 +123,13 @@ def _alone(text: str) -> list[str]:
 
 def _several(text: str) -> list[str]:
     """As Spark hands over what `load` was given in a list."""
-    paths = json.loads(text)
-    if not isinstance(paths, list):
+    try:
+        paths = json.loads(text)
+    except (ValueError, RecursionError):
+        paths = None
+    if not isinstance(paths, list) or not all(isinstance(path, str) for path in paths):
         raise ValueError("write a list of paths in JSON")
-    return list(map(str, paths))
+    return paths
 
 
 def _one_of(*choices: str) -> Callable[[str], str]:
@@ -142,27 +143,40 @@ def _one_of(*choices: str) -> Callable[[str], str]:
 
 def _at_least(least: int) -> Callable[[str], int]:
     def parse(text: str) -> int:
-        if not text.strip().isdecimal() or int(text) < least:
+        number = _whole(text)
+        if number is None or number < least:
             raise ValueError(f"write a whole number from {least} on")
-        return int(text)
+        return number
 
     return parse
 
 
+def _whole(text: str) -> int | None:
+    """None if it is no number of 64 bits."""
+    try:
+        return parse_integer(text.strip())
+    except ValueError:
+        return None
+
+
 def _names(text: str) -> frozenset[str] | None:
-    return frozenset(name.strip() for name in text.split(",") if name.strip())
+    names = frozenset(name.strip() for name in text.split(",") if name.strip())
+    if not names:
+        raise ValueError("name topics with commas between them, or leave it out to read all")
+    return names
 
 
 def _numbers(text: str) -> frozenset[int] | None:
-    try:
-        return frozenset(int(number) for number in text.split(","))
-    except ValueError:
-        raise ValueError("write numbers with commas between them") from None
+    numbers = [_whole(number) for number in text.split(",")]
+    if any(number is None or number < 0 for number in numbers):
+        raise ValueError("write numbers with commas between them")
+    return frozenset(number for number in numbers if number is not None)
 
 
 def _timestamp(text: str) -> int | None:
-    if text.strip().lstrip("-").isdecimal():
-        return int(text)
+    number = _whole(text)
+    if number is not None:
+        return number
     try:
         moment = datetime.fromisoformat(text.strip())
     except ValueError:

@@ -11,7 +11,7 @@ segments by the largest timestamp that their time index tells, splits by the ent
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -27,7 +27,8 @@ from strandline.model.failures import CorruptData
 from strandline.model.partitions import TopicPartition, parse_partition_folder
 from strandline.records.batch import MAGIC_V2
 from strandline.records.columns import OFFSETS_END
-from strandline.spark.segment_options import BadOption, SegmentOptions, Wanted
+from strandline.spark.failures import BadOption
+from strandline.spark.segment_options import SegmentOptions, Wanted
 
 SMALLEST_SPLIT_BYTES = 2**20  # below it a task costs more than it brings
 
@@ -87,7 +88,19 @@ def plan(filesystem: FileSystem, options: SegmentOptions, wanted: Wanted) -> lis
 def find_folders(filesystem: FileSystem, paths: tuple[str, ...]) -> list[Folder]:
     if not paths:
         raise BadOption("there is no path: write .load(DIR) with a data directory or a partition's folder")
-    return [folder for path in paths for folder in _folders_at(filesystem, path.removeprefix("file://"))]
+    found = [folder for path in paths for folder in _folders_at(filesystem, _local(path))]
+    return list(dict.fromkeys(found))  # a folder that was named twice, also by the directory that it is in, counts once
+
+
+def _local(path: str) -> str:
+    """As Hadoop writes it, too: file:/a, file:///a."""
+    if path.startswith("file:"):
+        return "/" + path.removeprefix("file:").lstrip("/")
+    if "://" in path:
+        raise BadOption(f"{path} is not on a disk of this machine: log files are read where a broker keeps them")
+    if not path.strip():
+        raise BadOption("the path is empty: write .load(DIR) with a data directory or a partition's folder")
+    return path
 
 
 def _folders_at(filesystem: FileSystem, path: str) -> Iterator[Folder]:
@@ -121,10 +134,13 @@ def _segments_of(
     filesystem: FileSystem, folder: Folder, wanted: Wanted, is_committed_only: bool
 ) -> Iterator[tuple[SegmentFiles, Wanted, list[AbortedTransaction] | None]]:
     """Those that may have wanted rows; with what is wanted of them, and what of it was aborted."""
-    segments = list_segments(filesystem, folder.path)
+    try:
+        segments = list_segments(filesystem, folder.path)
+    except FileNotFoundError:
+        return  # a topic that was deleted meanwhile
     aborted: list[AbortedTransaction] | None = None
     if is_committed_only:
-        aborted = [entry for segment in segments for entry in segment.aborted_index().all()]
+        aborted = [entry for segment in segments for entry in _aborted_in(segment)]
         undecided = first_undecided_offset(filesystem, folder.path, segments)
         wanted = wanted if undecided is None else wanted.up_to_offset(undecided)
     for segment in segments:
@@ -132,6 +148,14 @@ def _segments_of(
             continue
         if segment.size_bytes and not _is_too_old(segment, wanted):
             yield segment, wanted, aborted
+
+
+def _aborted_in(segment: SegmentFiles) -> Iterable[AbortedTransaction]:
+    """None of a segment that was removed meanwhile: what it tells of is at or before it, and gone as well."""
+    try:
+        return segment.aborted_index().all()
+    except FileNotFoundError:
+        return ()
 
 
 def _end_offset(segment: SegmentFiles) -> int:
@@ -148,7 +172,10 @@ def _is_too_old(segment: SegmentFiles, wanted: Wanted) -> bool:
         segment.size_bytes,
         is_last=segment.is_active,
     )
-    return timestamps.max_timestamp < wanted.from_timestamp_ms
+    try:
+        return timestamps.max_timestamp < wanted.from_timestamp_ms
+    except FileNotFoundError:
+        return False  # whoever reads it tells that it is gone
 
 
 def _splits_of(
@@ -191,7 +218,10 @@ def _first_offset_in_time(segment: SegmentFiles, wanted: Wanted) -> int:
     """No record below it is both at or above the first offset and at or after the time that are wanted."""
     if wanted.from_timestamp_ms is None or not segment.exists(names.TIME_INDEX):
         return wanted.from_offset
-    timestamp, offset = segment.time_index().lookup(wanted.from_timestamp_ms - 1)
+    try:
+        timestamp, offset = segment.time_index().lookup(wanted.from_timestamp_ms - 1)
+    except FileNotFoundError:
+        return wanted.from_offset
     return max(wanted.from_offset, offset + 1) if timestamp >= 0 else wanted.from_offset
 
 
@@ -201,14 +231,20 @@ def split_places(segment: SegmentFiles, split_bytes: int) -> Iterator[Place]:
     yield place
     if segment.size_bytes <= split_bytes or not segment.exists(names.OFFSET_INDEX):
         return
-    log, index = segment.open_log(), segment.offset_index()
     try:
+        log = segment.open_log()
+    except FileNotFoundError:
+        return
+    try:
+        index = segment.offset_index()
         while segment.size_bytes - place.position > split_bytes:
             following = next_place(segment, log, index, place, split_bytes)
             if following is None:
                 return
             place = following
             yield place
+    except FileNotFoundError:
+        return  # the index is read when it is first asked, and was removed meanwhile
     finally:
         log.close()
 

@@ -13,7 +13,8 @@ from typing import Any
 import pyarrow as pa
 
 from strandline.spark.arrow_decoding import HEADERS_TYPE, TIMESTAMP_TYPE
-from strandline.spark.segment_options import RECORD, BadOption
+from strandline.spark.failures import BadOption
+from strandline.spark.segment_options import RECORD
 
 ARROW_TYPES = {
     "string": pa.string(),

@@ -14,7 +14,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, NoReturn
 
 import pyarrow as pa
 from pyspark.sql.datasource import (
@@ -33,12 +33,15 @@ from pyspark.sql.datasource import (
 from pyspark.sql.types import StructType
 
 from strandline.log.filesystem import RealFileSystem
+from strandline.spark.failures import BadOption, ReadFailed, in_one_sentence
 from strandline.spark.segment_options import MILLISECOND, SegmentOptions, Wanted, parse_options
 from strandline.spark.segment_planning import Split, plan
 from strandline.spark.segment_rows import rows_of
 from strandline.spark.segment_schemas import arrow_schema, as_ddl
+from strandline.spark.unusable_reader import UnusableReader
 
 PUSHDOWN_WORKER = "pyspark.sql.worker.data_source_pushdown_filters"
+TOPICS = 'format("strandline")'
 OFFSET_COLUMNS = ("offset", "baseOffset", "lastOffset")
 TIMESTAMP_COLUMNS = ("timestamp", "maxTimestamp")
 
@@ -49,12 +52,24 @@ class SegmentsSource(DataSource):
         return "strandline.segments"
 
     def schema(self) -> str:
-        return as_ddl(parse_options(self.options).row_per)
+        with in_one_sentence():
+            return as_ddl(parse_options(self.options).row_per)
 
     def reader(self, schema: StructType) -> DataSourceReader:
-        options = parse_options(self.options)
-        kind = FilteredSegmentsReader if takes_filters() else SegmentsReader
-        return kind(options, arrow_schema(options.row_per, schema.fields))
+        with in_one_sentence():
+            options = parse_options(self.options)
+            kind = FilteredSegmentsReader if takes_filters() else SegmentsReader
+            return kind(options, arrow_schema(options.row_per, schema.fields))
+
+    def streamReader(self, schema: StructType) -> UnusableReader:  # noqa: ARG002
+        return UnusableReader(BadOption(f"log files are read in batches: use spark.read, or {TOPICS} for a stream"))
+
+    def writer(self, schema: StructType, overwrite: bool) -> NoReturn:  # noqa: ARG002
+        with in_one_sentence():
+            raise BadOption(f"log files are written by brokers alone: write to a topic with {TOPICS}")
+
+    def streamWriter(self, schema: StructType, overwrite: bool) -> NoReturn:
+        self.writer(schema, overwrite)
 
 
 def takes_filters() -> bool:
@@ -75,7 +90,14 @@ class SegmentsReader(DataSourceReader):
         self._wanted = options.wanted
 
     def partitions(self) -> list[InputPartition]:
-        tasks = plan(RealFileSystem(), self._options, self._wanted)
+        with in_one_sentence():
+            try:
+                tasks = plan(RealFileSystem(), self._options, self._wanted)
+            except OSError as error:
+                raise ReadFailed(
+                    f"{error.filename}: {error.strerror}: whoever runs Spark's driver and executors must be able to"
+                    " read the log files"
+                ) from None
         return [SplitsOfTask(splits) for splits in tasks] or [SplitsOfTask(())]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:

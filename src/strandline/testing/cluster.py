@@ -25,9 +25,9 @@ from strandline.testing.life import HOST, START_TIMEOUT_S
 from strandline.testing.properties import gather_cluster_properties, internal_topics, text_properties
 
 if TYPE_CHECKING:
-    from strandline.metadata.values import PartitionState
     from strandline.testing.faults import Member
     from strandline.testing.member import MemberThread
+    from strandline.testing.stored_cluster import StoredCluster
 
 Answer = TypeVar("Answer")
 STORE = "store"
@@ -106,40 +106,29 @@ class Cluster:
 
     def controller(self) -> int | None:
         """The broker that holds the office, None while nobody does."""
-        from strandline.metadata import paths
-        from strandline.metadata.values import decode_controller
-
-        node = self._read(paths.CONTROLLER)
-        return None if node is None else decode_controller(node).broker_id
+        return self._stored.controller()
 
     def leader(self, topic: str, partition: int = 0) -> int | None:
         """None while there is none."""
-        leader = self._state(topic, partition).leader
+        leader = self._stored.state(topic, partition).leader
         return None if leader < 0 else leader
 
     def leader_epoch(self, topic: str, partition: int = 0) -> int:
-        return self._state(topic, partition).leader_epoch
+        return self._stored.state(topic, partition).leader_epoch
 
     def in_sync(self, topic: str, partition: int = 0) -> tuple[int, ...]:
-        return self._state(topic, partition).isr
+        return self._stored.state(topic, partition).isr
 
     def replicas(self, topic: str) -> dict[int, tuple[int, ...]]:
         """Of each partition, the preferred leader first."""
-        from strandline.metadata import paths
-        from strandline.metadata.values import decode_topic
-
-        node = self._read(paths.topic_path(topic))
-        if node is None:
-            raise BrokerFailed(f"there is no topic {topic!r}")
-        return {index: each.replicas for index, each in decode_topic(topic, node).partitions.items()}
+        return self._stored.replicas(topic)
 
     def wait_in_sync(self, topic: str | None = None, timeout_s: float = WAIT_S) -> None:
         """Until every partition, of this topic or of all, has a leader and all its replicas in sync."""
-        from strandline.metadata import paths
 
         def are_in_sync() -> bool:
-            topics = [topic] if topic is not None else self._children(paths.TOPICS)
-            return all(self._is_in_sync(each) for each in topics)
+            topics = [topic] if topic is not None else self._stored.topics()
+            return all(map(self._stored.is_in_sync, topics))
 
         self.wait_for(are_in_sync, f"all replicas of {topic or 'all topics'} in sync", timeout_s)
 
@@ -220,6 +209,7 @@ class Cluster:
         """Returns when clients can connect to every broker. The internal topics come in the background."""
         from strandline.testing.faults import Network
         from strandline.testing.shared_store import StoreThread
+        from strandline.testing.stored_cluster import StoredCluster
 
         if self._has_started:
             raise BrokerFailed("the cluster runs already, or is closed")
@@ -227,6 +217,7 @@ class Cluster:
         self._network = Network(self._seed)
         os.mkdir(f"{self._scratch}/store")
         self._store = StoreThread(f"{self._scratch}/store")
+        self._stored_cluster = StoredCluster(self._store)
         for broker_id in self._ports:
             self._begin(broker_id)
         return self
@@ -304,7 +295,7 @@ class Cluster:
         """Not only decided: every broker that runs has its replicas, and is done with what it was told."""
         from strandline.model.partitions import TopicPartition
 
-        return self._is_in_sync(topic) and all(
+        return self._stored.is_in_sync(topic) and all(
             self._members[broker_id].broker.partitions.find(TopicPartition(topic, index)) is not None
             for index, replicas in self.replicas(topic).items()
             for broker_id in replicas
@@ -326,44 +317,7 @@ class Cluster:
         if not self._has_started:
             raise BrokerFailed("the cluster has not been started: use `with Cluster() as cluster`, or call start()")
 
-    # What the store says.
-
-    def _is_in_sync(self, topic: str) -> bool:
-        from strandline.metadata import paths
-
-        if self._read(paths.topic_path(topic)) is None:
-            return False
-        for index, replicas in self.replicas(topic).items():
-            state = self._stored_state(topic, index)
-            if state is None or state.leader < 0 or set(state.isr) != set(replicas):
-                return False
-        return True
-
-    def _state(self, topic: str, partition: int) -> PartitionState:
-        state = self._stored_state(topic, partition)
-        if state is None:
-            raise BrokerFailed(f"there is no partition {topic}-{partition}")
-        return state
-
-    def _stored_state(self, topic: str, partition: int) -> PartitionState | None:
-        from strandline.metadata import paths
-        from strandline.metadata.values import decode_partition_state
-        from strandline.model.partitions import TopicPartition
-
-        name = TopicPartition(topic, partition)
-        node = self._read(paths.partition_state_path(name))
-        return None if node is None else decode_partition_state(name, node)
-
-    def _read(self, path: str) -> bytes | None:
-        from strandline.metadata.errors import NoNode
-
+    @property
+    def _stored(self) -> StoredCluster:
         self._check_started()
-        tree = self._store.store.tree
-        try:
-            return self._store.ask(lambda: tree.find(path).data)
-        except NoNode:
-            return None
-
-    def _children(self, path: str) -> list[str]:
-        tree = self._store.store.tree
-        return self._store.ask(lambda: sorted(tree.find(path).children))
+        return self._stored_cluster

@@ -13,9 +13,10 @@ from strandline.broker.configs.description import describe_topic
 from strandline.broker.configuration import Configuration
 from strandline.broker.dispatch import Handler, Request
 from strandline.broker.host import Host
+from strandline.broker.new_topics import NewTopic
 from strandline.broker.outcomes import error_of, tried
 from strandline.broker.procedures import by_procedure, encoded, in_turns
-from strandline.broker.topic_administration import NewTopic, TopicAdministration
+from strandline.broker.topic_administration import TopicAdministration
 from strandline.broker.topic_requests import TopicRequests
 from strandline.model.failures import ErrorCode, Refused
 from strandline.wire.codec import decode
