@@ -34,7 +34,7 @@ class Waiting(Protocol):
     """A fetch that waits for its partitions."""
 
     def wake(self) -> None: ...
-    def time_is_up(self) -> None: ...
+    def time_passed(self) -> None: ...
 
 
 class Watch:
@@ -65,8 +65,7 @@ class Watch:
 
 class Attention:
     __slots__ = (
-        "_ends_ms", "_look_at_all_every_ms", "_looked_at_all_ms", "_replica_epoch", "_rings_ms", "_timer", "_wait_ms",
-        "waiting", "wanted",
+        "_look_at_all_every_ms", "_looked_at_all_ms", "_replica_epoch", "_rings_ms", "_timer", "waiting", "wanted",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -76,8 +75,7 @@ class Attention:
         self._look_at_all_every_ms = LOOK_AT_ALL_MS
         self._replica_epoch = -1
         self._timer: Timer | None = None
-        self._rings_ms = self._ends_ms = NEVER_MS
-        self._wait_ms = 0
+        self._rings_ms = NEVER_MS
 
     def is_due(self, replica_epoch: int, now_ms: int) -> bool:
         """Whether to look at all: it is time, or the follower lives another life (KIP-903)."""
@@ -102,30 +100,20 @@ class Attention:
             lag_max_ms = partition.settings.replica_lag_time_max_ms
             self._look_at_all_every_ms = min(LOOK_AT_ALL_MS, lag_max_ms // LOOKS_IN_LAG_TIME)
 
-    def park(self, waiting: Waiting, wait_ms: int, now_ms: int, host: Host) -> None:
-        """Until something moves, or for this long. A fetch nearly always has its answer before that, so one timer does
-        for all of a session's: where one rings earlier, it is set again then."""
-        self.waiting, self._wait_ms, self._ends_ms = waiting, wait_ms, now_ms + wait_ms
+    def wake_after(self, wait_ms: int, now_ms: int, host: Host) -> None:
+        """A fetch nearly always has its answer long before its time is up. One timer does for all of a session's: where
+        one rings before, who waits then sets it again."""
         if self._timer is not None:
-            if now_ms <= self._rings_ms <= self._ends_ms:
+            if now_ms <= self._rings_ms <= now_ms + wait_ms:
                 return
             self._timer.cancel()
-        self._ring_after(wait_ms, now_ms, host)
-
-    def _ring_after(self, wait_ms: int, now_ms: int, host: Host) -> None:
         self._rings_ms = now_ms + wait_ms
-        self._timer = host.call_later(wait_ms, lambda: self._time_passed(host))
+        self._timer = host.call_later(wait_ms, self._time_passed)
 
-    def _time_passed(self, host: Host) -> None:
+    def _time_passed(self) -> None:
         self._timer = None
-        if self.waiting is None:
-            return
-        now_ms = host.now_ms()
-        left_ms = self._ends_ms - now_ms
-        if 0 < left_ms <= self._wait_ms:
-            self._ring_after(left_ms, now_ms, host)
-        else:  # more is left than there was if somebody has set the clock back
-            self.waiting.time_is_up()
+        if self.waiting is not None:
+            self.waiting.time_passed()
 
     def want_last(self, followed: Followed) -> None:
         """It had its turn."""

@@ -92,7 +92,7 @@ class FollowerFetches:
         answers, is_enough = self.look(context, attention, asked, now_ms)
         if is_enough or asked.max_wait_ms <= 0:
             return self.body(request.api_version, context, attention, answers)
-        attention.park(FollowerPoll(self, request, asked, context, attention), asked.max_wait_ms, now_ms, self.host)
+        FollowerPoll(self, request, asked, context, attention)
         return Instead.PARKED
 
     # Looking.
@@ -227,14 +227,28 @@ class FollowerFetches:
 class FollowerPoll(LongPoll[FollowerFetches, Attention]):
     """A fetch that waits until a log has grown."""
 
-    __slots__ = ()
+    __slots__ = ("_ends_ms",)
+
+    def _begin(self) -> None:
+        now_ms = self._fetches.host.now_ms()
+        self._ends_ms = now_ms + self._asked.max_wait_ms
+        self._watched.waiting = self
+        self._watched.wake_after(self._asked.max_wait_ms, now_ms, self._fetches.host)
 
     def wake(self, _: object = None) -> None:
-        """More may move in the same receive: look at them together. Somebody waits for these with acks=all, so not in
-        another turn of the event loop."""
+        """More may move in the same receive: look at them together."""
         if not self._is_looking:
             self._is_looking = True
             (self._request.connection.call_afterwards or self._fetches.host.call_soon)(self._look)
+
+    def time_passed(self) -> None:
+        """Some has, since this fetch or one before it began to wait."""
+        now_ms = self._fetches.host.now_ms()
+        left_ms = self._ends_ms - now_ms
+        if 0 < left_ms <= self._asked.max_wait_ms:
+            self._watched.wake_after(left_ms, now_ms, self._fetches.host)
+        else:  # more is left than there was if somebody has set the clock back
+            self._look(is_last=True)
 
     def _body(self, is_last: bool) -> Body | None:
         answers, is_enough = self._fetches.look(self._context, self._watched, self._asked)

@@ -1,8 +1,7 @@
 """A fetch that waits: it looks again when something moves, and takes what there is when its time is up.
 
 What it watches, and what it finds there, is the matter of who has asked: a consumer (`handlers/fetch`) or a follower
-(`follower_fetches`). Many wait and are woken at every moment, so whoever parks one tells the watched of it and sets its
-timer, and nothing here calls up to a class above it.
+(`follower_fetches`). How it keeps its time too: a follower has one timer for all its fetches.
 """
 
 from __future__ import annotations
@@ -39,6 +38,7 @@ class LongPoll(Generic[FetchesT, WatchedT]):
         self._context = context
         self._watched = watched
         self._is_looking = False
+        self._begin()
         request.when_abandoned = self._end
 
     def wake(self, _: object = None) -> None:
@@ -46,9 +46,6 @@ class LongPoll(Generic[FetchesT, WatchedT]):
         if not self._is_looking:
             self._is_looking = True
             self._fetches.host.call_soon(self._look)
-
-    def time_is_up(self) -> None:
-        self._look(is_last=True)
 
     def _look(self, *, is_last: bool = False) -> None:
         """Whatever goes wrong that nobody foresaw, the peer must not wait for ever: its connection ends."""
@@ -66,6 +63,10 @@ class LongPoll(Generic[FetchesT, WatchedT]):
         if body is not None:
             self._end()
             self._request.answer_at_once(body)
+
+    @abstractmethod
+    def _begin(self) -> None:
+        """Its time runs from now on. Whoever keeps it looks for the last time at its end."""
 
     @abstractmethod
     def _body(self, is_last: bool) -> Body | None:

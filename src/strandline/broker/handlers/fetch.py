@@ -17,7 +17,7 @@ from strandline.broker.fetch_answers import diverging_epoch, partition_of, parti
 from strandline.broker.fetch_lane import fetch_lane_of
 from strandline.broker.fetch_sessions import FetchContext, FetchSessions, FollowedPartition, TopicKey
 from strandline.broker.follower_fetches import FollowerFetches
-from strandline.broker.host import Host, Timer
+from strandline.broker.host import Host
 from strandline.broker.long_polls import LongPoll
 from strandline.broker.partition import Partition
 from strandline.broker.partitions import Partitions
@@ -69,7 +69,6 @@ class FetchHandler:
             return self.body(request.api_version, context, answers)
         watched = [partition_of(self._partitions, followed) for followed in context.followed]
         poll = ConsumerPoll(self, request, asked, context, watched)
-        poll.timer = self.host.call_later(asked.max_wait_ms, poll.time_is_up)
         for partition in watched:
             partition.watch(poll)
         return Instead.PARKED
@@ -133,9 +132,14 @@ class FetchHandler:
 class ConsumerPoll(LongPoll[FetchHandler, list[Partition]]):
     """A fetch that waits for its partitions."""
 
-    __slots__ = ("timer",)
-    timer: Timer
+    __slots__ = ("_timer",)
     partition_moved = LongPoll.wake
+
+    def _begin(self) -> None:
+        self._timer = self._fetches.host.call_later(self._asked.max_wait_ms, self._time_is_up)
+
+    def _time_is_up(self) -> None:
+        self._look(is_last=True)
 
     def _body(self, is_last: bool) -> Body | None:
         answers, is_enough = self._fetches.read(self._context, self._asked)
@@ -144,7 +148,7 @@ class ConsumerPoll(LongPoll[FetchHandler, list[Partition]]):
         return None
 
     def _end(self) -> None:
-        self.timer.cancel()
+        self._timer.cancel()
         for partition in self._watched:
             partition.unwatch(self)
 
