@@ -25,7 +25,11 @@ from strandline.model.partitions import TopicPartition
 
 ACKS_ALL, LEADER_ONLY = -1, 1
 WAIT_S = 120.0
-SETTINGS = {"strandline.journal.enable": "false", "auto.leader.rebalance.enable": "false"}
+SETTINGS = {
+    "strandline.journal.enable": "false",
+    "auto.leader.rebalance.enable": "false",
+    "log.retention.ms": "-1",  # the records are years old, and a run beside neighbours sees retention come round
+}
 IDLE_PARTITIONS = 1_000
 IDLE_S = 10.0
 

@@ -367,7 +367,7 @@ def test_a_stop_waits_for_what_is_under_way_and_begins_nothing() -> None:
 
 
 def test_a_directory_that_fails_at_the_stop_costs_the_others_nothing() -> None:
-    """`strandline simulate --seed 31486345 --load deletions`: the broker ended with a traceback (SPEC L10)."""
+    """The simulator found it: the broker ended with a traceback (SPEC L10)."""
     scene = HousekeepingScene(directories=DIRECTORIES)
     failing, sound = scene.create("failing"), scene.create("sound")
     for partition in (failing, sound):

@@ -101,6 +101,7 @@ trigger: often
         (MINIMAL + "parse: {format: json, schema: _MALFORMED STRING}\n", "line 4: parse.schema: column _MALFORMED has"),
         (MINIMAL + "trigger: 0.1 ms\n", "line 4: trigger: '0.1 ms' is neither `once` nor a length of time"),
         (MINIMAL + "trigger: 9999999 days\n", "line 4: trigger: '9999999 days' is neither `once` nor a length of time"),
+        (MINIMAL + "master: locally\n", "line 4: master: 'locally' is no Spark: write local[*], local[2], spark://"),
         (MINIMAL + "<<: {trigger: once}\n", "line 4: <<: is not understood here: write the fields out"),
     ],
 )
@@ -173,6 +174,13 @@ def test_a_value_that_yaml_cannot_read_is_taken_as_it_is_written(value: str) -> 
 def test_a_file_without_end_is_a_mistake_and_no_hang(text: str) -> None:
     [told] = mistakes(text)
     assert "lies too deep" in told or "more than 10000 values" in told
+
+
+@pytest.mark.parametrize(
+    "master", ["local", "local[2]", "local[*, 4]", "spark://a:7077,b:7077", "yarn", "k8s://https://x"]
+)
+def test_the_masters_that_spark_knows(master: str) -> None:
+    assert sound(MINIMAL + f"master: '{master}'\n").master == master
 
 
 def test_lengths_of_time_are_those_that_spark_takes() -> None:

@@ -31,7 +31,7 @@ def replica_of(log: Log) -> Replica:
 
 
 def test_a_batch_of_another_partition_with_the_same_crc_is_another() -> None:
-    """`--seed 530079 --load records,flushes`: one of the journal."""
+    """Once in some hundred runs there is one, in the journal say."""
     history, truth = History(), PartitionTruth(TopicPartition("journal", 0), b"")
     history.sent[CRC] = Sent("reporter", 1, True, TopicPartition("news", 0), is_gapless=True)
     truth.committed.append(FIRST)

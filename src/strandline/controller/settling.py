@@ -119,9 +119,7 @@ def leadership_read(
         return
     if found.controller_epoch > draft.cluster.controller_epoch:
         draft.resign(f"controller epoch {found.controller_epoch} has written partition {name}")
-    elif found == partition.leadership:
-        partition.lost &= {found.leader, *found.isr}  # nobody was put into the ISR meanwhile
-    else:
+    elif found != partition.leadership:
         if partition.leadership is None:
             take_as_made(partition)
         adopt(draft, partition, found)

@@ -11,7 +11,8 @@ from typing import Any
 
 from strandline.model.extras import how_to_install
 from strandline.pipeline.failures import PipelineFailed
-from strandline.pipeline.spec import Pipeline
+from strandline.pipeline.spark_errors import sentence_of
+from strandline.pipeline.spec import NO_MASTER, Pipeline, is_master
 
 DEFAULTS = {
     "spark.ui.enabled": "false",
@@ -37,6 +38,8 @@ def require_spark() -> None:
 def start_session(pipeline: Pipeline) -> Any:
     """Python workers on this machine are this Python, so that they have what this one has."""
     require_spark()
+    if not is_master(pipeline.master):
+        raise PipelineFailed(f"{pipeline.master!r} {NO_MASTER}")
     from pyspark.errors import PySparkException
     from pyspark.logger import PySparkLogger
     from pyspark.sql import SparkSession
@@ -55,5 +58,4 @@ def start_session(pipeline: Pipeline) -> Any:
         first = str(error).strip().splitlines()[0]
         raise PipelineFailed(f"Spark does not start: {first}; does `java -version` show 17 or later?") from None
     except Exception as error:  # of Py4J, with Java's whole stack in it
-        first = str(error).strip().splitlines()[0]
-        raise PipelineFailed(f"Spark does not start with master {pipeline.master}: {first}") from None
+        raise PipelineFailed(f"Spark does not start with master {pipeline.master}: {sentence_of(error)}") from None

@@ -22,6 +22,15 @@ JUDGING_COLUMNS = ("_record", "_fault", "_warnings")
 READING_COLUMNS = ("_parsed", "_malformed", "_message", "_avro")
 
 
+MASTER = re.compile(r"local(\[(\*|[0-9]+)(, *[0-9]+)?\])?|local-cluster\[[0-9, ]+\]|yarn|(spark|k8s)://.+")
+NO_MASTER = "is no Spark: write local[*], local[2], spark://host:7077, yarn or k8s://…"
+
+
+def is_master(text: str) -> bool:
+    """Whether it can be an address of a Spark at all. To find out otherwise takes Spark half a minute."""
+    return MASTER.fullmatch(text) is not None
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Source:
     topics: tuple[str, ...] = ()

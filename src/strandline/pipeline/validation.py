@@ -20,6 +20,7 @@ from strandline.pipeline.spec import (
     AT_LEAST_ONCE,
     EXACTLY_ONCE,
     JUDGING_COLUMNS,
+    NO_MASTER,
     READING_COLUMNS,
     RECORD_COLUMNS,
     Expectation,
@@ -29,6 +30,7 @@ from strandline.pipeline.spec import (
     Pipeline,
     Source,
     TopicSink,
+    is_master,
 )
 from strandline.pipeline.step_validation import check_sql, read_steps
 from strandline.pipeline.triggers import ONCE, milliseconds_of
@@ -81,6 +83,9 @@ def _read(fields: Fields, directory: str) -> Pipeline:
     trigger = fields.text("trigger", "10 seconds")
     if trigger != ONCE and milliseconds_of(trigger) is None:
         fields.note("trigger", f"{trigger!r} is neither `{ONCE}` nor a length of time as in `10 seconds`")
+    master = fields.text("master") or "local[*]"
+    if not is_master(master):
+        fields.note("master", f"{master!r} {NO_MASTER}")
     pipeline = Pipeline(
         name=name,
         directory=directory,
@@ -95,7 +100,7 @@ def _read(fields: Fields, directory: str) -> Pipeline:
         delivery=fields.choice("delivery", (EXACTLY_ONCE, AT_LEAST_ONCE), EXACTLY_ONCE),
         trigger=trigger,
         checkpoint=_path(directory, fields.text("checkpoint") or f".strandline/{name}"),
-        master=fields.text("master", "local[*]"),
+        master=master,
         spark=fields.settings("spark"),
     )
     fields.end()

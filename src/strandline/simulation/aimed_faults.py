@@ -65,7 +65,7 @@ class AimedFaults:
     def lag_follower(self) -> bool:
         """Only in a cluster that is whole, and nothing else happens meanwhile. Where it is the controller that is cut
         off, nobody has to get on in an epoch that it has given out meanwhile: with the store in reach it stays in
-        office, moves leaders to where they should be, and cannot tell them, in Kafka too (`--seed 31486535`)."""
+        office, moves leaders to where they should be, and cannot tell them, in Kafka too."""
         if not self._simulation.is_calm:
             return False
         machine = self._chance.choice(self._simulation.machines)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from strandline.model.partitions import TopicPartition
 from strandline.simulation.consumers import Consumer
-from strandline.simulation.load import FLUSHES, WantedTopic
+from strandline.simulation.load import FLUSH_MESSAGES, FLUSHES, WantedTopic
 from strandline.simulation.producers import Producer
 from strandline.simulation.written_load import WrittenLoad
 
@@ -21,7 +21,7 @@ PARTITION = TopicPartition(TOPIC, 0)
 class FlushLoad(WrittenLoad):
     name = FLUSHES
     topics = (WantedTopic(TOPIC, 1, {}),)
-    properties: ClassVar = {"log.flush.interval.messages": "1"}
+    properties: ClassVar = {FLUSH_MESSAGES: "1"}
 
     def __init__(self, simulation: Simulation) -> None:
         super().__init__(simulation)

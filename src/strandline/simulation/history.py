@@ -81,7 +81,7 @@ class OnceAndInOrder:
 
     One leader does not know it: whose log had to start over, as a follower, beyond the last batch of the producer,
     since its own leader had nothing older. No record told it of this producer, so it takes whatever comes first, be it
-    a batch that is sent again. So does Kafka's (`--seed 31486539 --load retention`)."""
+    a batch that is sent again. So does Kafka's."""
 
     name = "OnceAndInOrder"
 

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 COMPACTION = "compaction"
 FLUSHES = "flushes"
+FLUSH_MESSAGES = "log.flush.interval.messages"
 COMPACTED = {"cleanup.policy": "compact", "segment.bytes": "1024", "min.cleanable.dirty.ratio": "0.1"}
 
 

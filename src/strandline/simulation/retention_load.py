@@ -57,7 +57,7 @@ class LogStartGoesUp:
 class LateReader(Consumer):
     """Goes on where the log begins, when what it asks for has been deleted. Where that is, it asks the leader that has
     refused it, in the same epoch, as Kafka's clients do: what others have deleted may lie beyond the end of one that
-    was replaced and does not know it (`--seed 31486327 --load retention`)."""
+    was replaced and does not know it."""
 
     _is_refused = False
 

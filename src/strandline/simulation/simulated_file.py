@@ -97,6 +97,7 @@ class SimulatedFile:
             self._disk.change("sync", self.path, f"sync {self.path}")
         except OSError:
             self._node.fail_sync()
+            self._disk.has_failed_sync = True
             raise
         self._node.sync()
 

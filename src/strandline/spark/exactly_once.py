@@ -148,8 +148,9 @@ async def _commit_all(sink_id: str, tasks: Sequence[PreparedTask], cluster: Clus
             except BrokerRefused as error:
                 raise WriteFailed(
                     f"the batch was decided, but the transaction of its task {task.task} is not there to be committed"
-                    f" ({error}): it was open for longer than kafka.transaction.timeout.ms, and the batch is in the"
-                    " topic in part; go on with another sinkId after looking at it"
+                    f" ({error}): it was open for longer than kafka.transaction.timeout.ms, or a second driver runs"
+                    " from this checkpoint or with this sinkId, and the batch is in the topic in part; go on with"
+                    " another sinkId after looking at it"
                 ) from None
 
     await asyncio.gather(*(commit_one(task) for task in tasks))
