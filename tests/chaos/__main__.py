@@ -14,6 +14,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from random import Random
 
 from tests.chaos.cuts import Cuts, DisksAndClocks
@@ -27,6 +28,7 @@ from tests.chaos.run import PARTITIONS, SETTINGS, TOPIC, Run
 from tests.chaos.spark_client import KillSpark, SparkClient
 from tests.chaos.storm import Storm
 
+from strandline.cluster.ports import PortInUse, ReservedPorts
 from strandline.cluster.process_cluster import ProcessCluster
 from strandline.cluster.zookeeper_installation import NotInstalled
 
@@ -34,6 +36,7 @@ NOT_POSSIBLE = 2
 KILLS = "kill-leader,kill-follower,kill-controller"
 OUTAGE_S, STORM_S = 60.0, 20.0
 REPLICAS = 3
+STEADY_PORTS = range(10_000, 32_000)
 
 
 def main() -> int:
@@ -103,6 +106,7 @@ def _cluster(
         cluster = ProcessCluster.create(
             home,
             brokers=REPLICAS + options.spare_brokers,
+            port=_steady_ports(REPLICAS + options.spare_brokers),
             zookeepers=options.zookeepers,
             settings=settings,
             broker_flags=["-v"],
@@ -122,6 +126,16 @@ def _cluster(
         *more,
     ]
     return cluster, {fault.name: fault for fault in known}
+
+
+def _steady_ports(count: int) -> int:
+    """The first of so many, below those that are given for the asking: of these, a client that tries to reach a broker
+    that is away may be given the broker's own port to do it from, and keep it."""
+    while True:
+        first = secrets.choice(STEADY_PORTS)
+        with suppress(PortInUse):
+            ReservedPorts(range(first, first + count)).release()
+            return first
 
 
 def _chosen(known: dict[str, Fault], options: argparse.Namespace) -> Iterator[Fault]:

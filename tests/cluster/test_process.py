@@ -18,6 +18,15 @@ DEAF = [
     "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); print('deaf', flush=True); time.sleep(600)",
 ]
 
+HEADLESS = [
+    sys.executable,
+    "-c",
+    (
+        "import ctypes, threading, time; threading.Thread(target=time.sleep, args=(600,)).start();"
+        " print('headless', flush=True); ctypes.CDLL(None).pthread_exit(0)"
+    ),
+]
+
 
 @pytest.fixture
 def sleeper(tmp_path: Path) -> Iterator[ServerProcess]:
@@ -115,3 +124,17 @@ def test_a_process_that_is_never_ready_is_not_waited_for_for_ever(sleeper: Serve
 def test_a_program_that_is_not_there_is_one_sentence(tmp_path: Path) -> None:
     with pytest.raises(ProcessFailed, match=r"server cannot be started: .*No such file"):
         ServerProcess("server", str(tmp_path), [str(tmp_path / "missing")]).start()
+
+
+def test_a_process_is_there_until_its_last_thread_is(tmp_path: Path) -> None:
+    """The first thread may be gone while others still hold the files and ports: whoever starts another would not get
+    the port."""
+    process = ServerProcess("headless", str(tmp_path), HEADLESS)
+    process.start()
+    says(process, "headless")
+    pid = process.pid
+    assert pid is not None
+    process.wait_until(lambda: state_of(pid) == "Z", timeout_s=10)
+    assert process.pid == pid
+    process.kill()
+    assert process.pid is None

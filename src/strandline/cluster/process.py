@@ -17,7 +17,8 @@ POLL_S = 0.01
 STOP_TIMEOUT_S = 10.0
 PAUSE_TIMEOUT_S = 10.0
 PAUSED_STATE, GONE = "T", "X"
-DEAD_STATES = {"Z", GONE}
+ZOMBIE = "Z"
+DEAD_STATES = {ZOMBIE, GONE}
 
 
 class ProcessFailed(Exception):
@@ -155,6 +156,8 @@ def _uninterrupted() -> Iterator[None]:
 def _beginning_of(pid: int) -> int | None:
     """When the process began, in ticks since the machine did; None for one that is no more."""
     state, began = _state_and_beginning(f"/proc/{pid}/stat")
+    if state == ZOMBIE and len(glob.glob(f"/proc/{pid}/task/*")) > 1:
+        return began  # its first thread is gone; the others still hold its files and ports
     return None if state in DEAD_STATES else began
 
 
