@@ -16,7 +16,7 @@ from tests.chaos.replica_bytes import differences
 from tests.chaos.scoreboard import Scoreboard
 from tests.chaos.sight import ClusterSight, Waited
 from tests.chaos.spark_account import SparkAccount, committed_records
-from tests.chaos.spark_client import SparkClient
+from tests.chaos.spark_client import TRANSACTION_TIMEOUT_MS, SparkClient
 
 from strandline.client.failures import ClientError
 from strandline.cluster.cluster_plan import ClusterRefused
@@ -35,6 +35,7 @@ EXPECTATIONS = Expectations(is_read_to_end=True, is_every_writer_recorded=True)
 SETTINGS = {
     "zookeeper.session.timeout.ms": "4000",
     "replica.lag.time.max.ms": "1500",
+    "transaction.max.timeout.ms": str(TRANSACTION_TIMEOUT_MS),
     "offsets.topic.num.partitions": "3",
     "transaction.state.log.num.partitions": "3",
     "log.segment.bytes": str(2 * 2**20),  # they roll every minute or so

@@ -33,6 +33,8 @@ PAUSE_S = 1.0  # before a driver that ended by itself is started again
 START_TIMEOUT_S = 600.0  # a session takes minutes on a machine with far too much to do
 END_TIMEOUT_S = 600.0
 AT_WORK_TIMEOUT_S = 120.0
+# Longer than any clock jumps: coordinators go by their time of day, here as in Kafka, and would end a decided batch.
+TRANSACTION_TIMEOUT_MS = 3 * 60 * 60_000
 
 
 class SparkClient:

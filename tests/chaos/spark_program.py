@@ -13,6 +13,7 @@ import sys
 
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
+from tests.chaos.spark_client import TRANSACTION_TIMEOUT_MS
 
 from strandline.pipeline.spark_errors import sentence_of
 
@@ -45,6 +46,7 @@ def main(bootstrap: str, source: str, target: str, directory: str) -> None:
     found = rows.option("kafka.isolation.level", "read_committed").load()
     copied = found.selectExpr("concat(partition, ':', offset) AS key", "value", "headers").writeStream
     sink = copied.format("strandline").options(**brokers, topic=target, delivery="exactly-once")
+    sink = sink.option("kafka.transaction.timeout.ms", str(TRANSACTION_TIMEOUT_MS))
     sink = sink.option("checkpointLocation", f"{directory}/query").trigger(processingTime="1 second")
     sink.start().awaitTermination()
 
