@@ -198,7 +198,11 @@ def insist_at_once(patch: Patch) -> None:
 
 LOAD_MUTATIONS = (
     Mutation(
-        "the last batch of a producer alone is remembered", replaced(producer_entry, "BATCHES_REMEMBERED", 1), ELECTIONS
+        "the last batch of a producer alone is remembered",
+        replaced(producer_entry, "BATCHES_REMEMBERED", 1),
+        ("slow_client", "slow_network"),
+        "RepeatsAreKnown",
+        1,
     ),
     Mutation(
         "a transaction's end is told before it is committed",
@@ -272,7 +276,14 @@ LOAD_MUTATIONS = (
         seed=1,
         load=TRANSACTIONS,
     ),
-    Mutation("a marker leaves what was verified", keep_tokens, (*ZOMBIES, "slow_network"), load=TRANSACTIONS),
+    Mutation(
+        "a marker leaves what was verified",
+        keep_tokens,
+        (*ZOMBIES, "slow_network"),
+        invariant="WholeTransactions",
+        seed=3,
+        load=TRANSACTIONS,
+    ),
     Mutation(
         "offsets count before their transaction's end",
         count_offsets_at_once,

@@ -200,12 +200,6 @@ def never_diverge(patch: Patch) -> None:
     patch.setattr(follower_fetches, "diverging_epoch", nothing)
 
 
-def fetch_in_any_epoch(patch: Patch) -> None:
-    """Each of the two is enough: logs do not diverge within an epoch, and an epoch before tells them apart."""
-    patch.setattr(Leader, "check_epoch", nothing)
-    never_diverge(patch)
-
-
 def never_reconcile(patch: Patch) -> None:
     """Before its first fetch of an epoch a follower asks where its log parts from the leader's; fetches say so too."""
 
@@ -287,7 +281,13 @@ POWER = ("lose_power", "kill_amid_files")
 
 MUTATIONS = (
     Mutation("truncate by high watermark, not by epoch", truncate_by_high_watermark, ELECTIONS, "StrongIsr", 1),
-    Mutation("leaders take fetches of any epoch, diverging or not", fetch_in_any_epoch, (*ZOMBIES, "stop")),
+    Mutation(
+        "leaders take fetches of any epoch",
+        replaced(Leader, "check_epoch", nothing),
+        (*ZOMBIES, "stop"),
+        "FollowersOfTheEpoch",
+        7,
+    ),
     Mutation(
         "a follower joins the ISR at once",
         replaced(InSyncReplicas, "_has_reached_commits", always),
@@ -325,7 +325,7 @@ MUTATIONS = (
     ),
     Mutation("every stop was clean", always_clean, POWER, "SameOffsetSameBatch", 5),
     Mutation("a restarted leader leads on", trust_the_restarted, DEATHS, "HighWatermarkBounds", 10),
-    Mutation("late answers are taken", take_late_answers, (*ELECTIONS, "slow_sending", "slow_network")),
+    Mutation("late answers are taken", take_late_answers, (*ELECTIONS, "slow_sending", "slow_network"), "Progress", 6),
     Mutation(
         "repeated batches are not known", replaced(ProducerState, "find_duplicate", nothing), ELECTIONS, "Progress", 4
     ),

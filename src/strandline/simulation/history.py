@@ -26,9 +26,19 @@ class Acknowledged(NamedTuple):
     at_us: int
 
 
+class OutOfOrder(NamedTuple):
+    """A leader said it of a batch that was in its log when it was sent again."""
+
+    crc: int
+    leader: str
+    leader_epoch: int  # in which it had taken it
+
+
 class History:
     def __init__(self) -> None:
         self.sent: dict[int, Sent] = {}
+        self.taken: dict[int, int] = {}  # by crc: the epoch in which a leader took it into its log
+        self.out_of_order: dict[TopicPartition, list[OutOfOrder]] = {}
         self.acknowledged: dict[TopicPartition, list[Acknowledged]] = {}
         self.failed: dict[int, None] = {}  # definitely
         self.read: dict[TopicPartition, dict[int, int]] = {}  # crc by base offset
@@ -103,6 +113,33 @@ class OnceAndInOrder:
                 continue
             if sent.number <= last or (sent.is_gapless and sent.number != last + 1):
                 yield f"batch {sent.number} of {sent.producer} is committed at {batch}, after its batch {last}"
+
+
+class RepeatsAreKnown:
+    """A leader knows the last five batches of a producer that it took itself, so none of them comes out of order when
+    it is sent again. What it took in an epoch it knows as long as it leads in it: restarted, it leads in another."""
+
+    name = "RepeatsAreKnown"
+
+    def __init__(self, history: History) -> None:
+        self._history = history
+
+    def check(self, truth: PartitionTruth) -> Iterator[str]:
+        for replica in truth.replicas.values():
+            if replica.leads_in is not None:
+                for batch in replica.news:
+                    if batch.leader_epoch == replica.leads_in:
+                        self._history.taken[batch.crc] = batch.leader_epoch
+        for refused in self._history.out_of_order.pop(truth.name, ()):
+            if any(
+                replica.leads_in == refused.leader_epoch and refused.leader == f"b{replica.broker_id}"
+                for replica in truth.replicas.values()
+            ):
+                sent = self._history.sent[refused.crc]
+                yield (
+                    f"batch {sent.number} of {sent.producer} came out of order to {refused.leader}, which had taken it"
+                    f" in epoch {refused.leader_epoch} and still leads"
+                )
 
 
 class ReadsAreTrue:

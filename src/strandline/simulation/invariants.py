@@ -39,6 +39,45 @@ class StrongIsr:
                 yield f"{member} is in the isr {truth.stored.isr} and lacks {missing}, which was committed"
 
 
+class FollowersOfTheEpoch:
+    """Whose progress a leader counts, knows of the epoch in which it leads: whoever follows in another may have another
+    log (KIP-320)."""
+
+    name = "FollowersOfTheEpoch"
+
+    def check(self, truth: PartitionTruth) -> Iterator[str]:
+        for leader in truth.replicas.values():
+            for broker_id in leader.heard_from:
+                told_epoch = truth.replica(broker_id).told_epoch
+                if leader.leads_in is not None and told_epoch < leader.leads_in:
+                    yield (
+                        f"{leader.broker_id} leads in epoch {leader.leads_in} and counts the progress of {broker_id},"
+                        f" which knows of epoch {told_epoch}"
+                    )
+
+
+class FollowersCopy:
+    """What a follower appends is in the log of whoever leads in its epoch; a leader never takes anything back."""
+
+    name = "FollowersCopy"
+
+    def check(self, truth: PartitionTruth) -> Iterator[str]:
+        if truth.is_compacted:
+            return
+        leaders = {replica.leads_in: replica for replica in truth.replicas.values() if replica.leads_in is not None}
+        for follower in truth.replicas.values():
+            leader = leaders.get(follower.leader_epoch)
+            # Of a log that was read as a whole, what is new is what it was opened with.
+            if leader is None or leader is follower or follower.before_news is None:
+                continue
+            for batch in follower.news:
+                if leader.batches.get(batch.base_offset) != batch and batch.last_offset >= leader.log_start_offset:
+                    yield (
+                        f"{follower.broker_id} appends {batch} in epoch {follower.leader_epoch}, which is not in the"
+                        f" log of its leader, {leader.broker_id}"
+                    )
+
+
 class OneLeader:
     """At most one leader in an epoch; a leader's epoch, and the store's, never go back."""
 
@@ -165,6 +204,8 @@ class Contiguous:
 ALL_INVARIANTS = (
     StrongIsr,
     OneLeader,
+    FollowersOfTheEpoch,
+    FollowersCopy,
     LeaderInIsr,
     HighWatermarkBounds,
     CommittedStays,

@@ -22,6 +22,8 @@ from strandline.metadata.values import PartitionState
 from strandline.model.partitions import TopicPartition
 from strandline.records.batch import CONTROL, HEAD_BYTES, TRANSACTIONAL
 from strandline.records.control import COMMIT
+from strandline.replication.leader import Leader
+from strandline.replication.log_view import UNKNOWN_OFFSET
 
 PLACE = Struct(">qiibIhi")
 PRODUCER = Struct(">qh")
@@ -103,6 +105,8 @@ class Replica:
         self.is_unread = False  # its log failed with what it last wrote, and is not read again before the next start
         self.leads_in: int | None = None  # the leader epoch
         self.leader_epoch = -1
+        self.told_epoch = -1  # the last it was told of, in any life
+        self.heard_from: tuple[int, ...] = ()  # whose progress a leader counts in its epoch
         self.high_watermark = 0
         self.isr: tuple[int, ...] = ()  # the maximal one, of a leader
         self.log: Log | None = None
@@ -218,11 +222,19 @@ def range_of_bases(replica: Replica, end: int) -> list[int]:
     return found
 
 
+def followers_heard(leader: Leader) -> tuple[int, ...]:
+    return tuple(
+        broker_id for broker_id, progress in leader.followers.items() if progress.log_end_offset != UNKNOWN_OFFSET
+    )
+
+
 def observe_role(replica: Replica, partition: Partition | None) -> None:
     leader = None if partition is None else partition.leader
     replica.leads_in = None if leader is None else leader.leader_epoch
     replica.isr = () if leader is None else leader.maximal_isr
     replica.leader_epoch = -1 if partition is None else partition.leader_epoch
+    replica.told_epoch = max(replica.told_epoch, replica.leader_epoch)
+    replica.heard_from = () if leader is None else followers_heard(leader)
     replica.high_watermark = 0 if partition is None else partition.high_watermark
 
 

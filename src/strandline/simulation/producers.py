@@ -17,7 +17,7 @@ from strandline.records.batch import CRC, CRC_POSITION
 from strandline.records.builder import build_batch
 from strandline.records.record import Record
 from strandline.simulation.client import SimulatedClient
-from strandline.simulation.history import History, Sent
+from strandline.simulation.history import History, OutOfOrder, Sent
 from strandline.simulation.network import Network
 from strandline.simulation.world import World
 from strandline.wire.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
@@ -41,6 +41,7 @@ class Outgoing:
     crc: int
     data: bytes
     tries: int = 0
+    taken_in: int | None = None  # the epoch in which a leader had taken it when it was last sent
 
 
 class Producer(SimulatedClient):
@@ -139,11 +140,13 @@ class Producer(SimulatedClient):
         producer takes any sequence for its first, in Kafka too: so the very first batch goes alone."""
         if self._leader is None:
             self._leader, _ = await self.leader_of(self.partition.topic, self.partition.partition)
-        caller = self.caller(self._leader)
+        asked = self._leader
+        caller = self.caller(asked)
         sent: list[tuple[Outgoing, Answer[ProduceResponse]]] = []
         is_first = self.is_idempotent and not self.acknowledged
         for outgoing in self._unresolved[: 1 if is_first else None]:
             outgoing.tries += 1
+            outgoing.taken_in = self._history.taken.get(outgoing.crc)
             request = ProduceRequest(None, self.acks, 3_000, [self._data(outgoing)])
             if self.acks == 0:
                 caller.tell(request, version=PRODUCE_VERSION)
@@ -162,15 +165,18 @@ class Producer(SimulatedClient):
             except PeerFailed:
                 self._leader = None
                 continue
-            self._heard(outgoing, result)
+            self._heard(outgoing, result, asked)
 
     def _data(self, outgoing: Outgoing) -> TopicProduceData:
         return TopicProduceData(
             self.partition.topic, partition_data=[PartitionProduceData(self.partition.partition, outgoing.data)]
         )
 
-    def _heard(self, outgoing: Outgoing, result: PartitionProduceResponse) -> None:
+    def _heard(self, outgoing: Outgoing, result: PartitionProduceResponse, leader: str) -> None:
         error_code = ErrorCode(result.error_code)
+        if error_code is ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER and outgoing.taken_in is not None:
+            refused = OutOfOrder(outgoing.crc, leader, outgoing.taken_in)
+            self._history.out_of_order.setdefault(self.partition, []).append(refused)
         if error_code not in (ErrorCode.NONE, ErrorCode.DUPLICATE_SEQUENCE_NUMBER):
             self._leader = None
             return

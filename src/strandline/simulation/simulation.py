@@ -15,7 +15,7 @@ from strandline.model.partitions import TopicPartition
 from strandline.simulation.administrator import Administrator
 from strandline.simulation.consumers import Consumer
 from strandline.simulation.failure import OutOfSteps, Violation
-from strandline.simulation.history import AcknowledgedStays, History, OnceAndInOrder, ReadsAreTrue
+from strandline.simulation.history import AcknowledgedStays, History, OnceAndInOrder, ReadsAreTrue, RepeatsAreKnown
 from strandline.simulation.invariants import ALL_INVARIANTS, Invariant
 from strandline.simulation.load import FLUSHES, WantedTopic
 from strandline.simulation.loads import KINDS
@@ -62,6 +62,7 @@ class Simulation:
             *(invariant() for invariant in ALL_INVARIANTS),
             AcknowledgedStays(self.history),
             OnceAndInOrder(self.history),
+            RepeatsAreKnown(self.history),
             ReadsAreTrue(self.history),
         ]
         self._complaints: list[tuple[str, str]] = []

@@ -35,6 +35,8 @@ class Transaction:
     name: str
     producer_epoch: int
     offset: int  # that is committed for its group, where `has_offset`; each is greater than those before
+    begun_after: int = 0  # so many markers, in all partitions
+    has_epoch_alone: bool = False  # no transaction comes after it in its epoch
     has_offset: bool = False
     may_commit: bool = False  # its commit was asked for
     outcome: bool | None = None  # as its producer was told: committed or not
@@ -53,14 +55,23 @@ class Entry:
     is_committed: bool | None  # None while nothing decides it
 
 
+@dataclass(slots=True)
+class Markers:
+    """Of all partitions, as far as they are committed."""
+
+    count: int = 0
+
+
 class PartitionTransactions:
     """One partition's part in all transactions, as far as it is committed."""
 
-    def __init__(self, name: TopicPartition, sent: dict[int, Transaction]) -> None:
+    def __init__(self, name: TopicPartition, sent: dict[int, Transaction], markers: Markers) -> None:
         self.name = name
+        self._markers = markers
         self.entries: list[Entry] = []
         self.open: dict[int, list[Entry]] = {}  # by producer id
         self._epochs: dict[int, int] = {}
+        self._ended: dict[int, tuple[int, int]] = {}  # by producer id: the epoch and the number of the last marker
         self._sent = sent
         self._looked = 0
 
@@ -92,8 +103,14 @@ class PartitionTransactions:
             yield f"nobody sent {batch}"
         elif self.name in transaction.decided:
             yield f"{batch} of {transaction} comes after the marker that ended it"
+        elif transaction.has_epoch_alone:
+            epoch, number = self._ended.get(batch.producer_id, (-1, 0))
+            if batch.producer_epoch <= epoch and transaction.begun_after < number:
+                yield f"{batch} of {transaction} comes after the marker that ended it with nothing here"
 
     def _decide(self, marker: Batch, *, is_committed: bool) -> None:
+        self._markers.count += 1
+        self._ended[marker.producer_id] = marker.producer_epoch, self._markers.count
         for entry in self.open.pop(marker.producer_id, ()):
             entry.is_committed = is_committed
             if entry.transaction is not None:
@@ -116,10 +133,11 @@ class TransactionHistory:
         self.first_sent_us: dict[int, int] = {}
         self.partitions: dict[TopicPartition, PartitionTransactions] = {}
         self.committed_count = 0
+        self.markers = Markers()
 
     def of_partition(self, name: TopicPartition) -> PartitionTransactions:
         if name not in self.partitions:
-            self.partitions[name] = PartitionTransactions(name, self.sent)
+            self.partitions[name] = PartitionTransactions(name, self.sent, self.markers)
         return self.partitions[name]
 
     def complaints_about_read(self, name: TopicPartition, begin: int, end: int, given: list[Batch]) -> Iterator[str]:

@@ -99,8 +99,15 @@ class TransactionLoad(Load):
 
     # What producers did and heard.
 
-    def begin(self, owner: TransactionalId, name: str, producer_epoch: int) -> Transaction:
-        transaction = Transaction(owner, name, producer_epoch, offset=len(owner.transactions))
+    def begin(self, owner: TransactionalId, name: str, producer_epoch: int, *, has_epoch_alone: bool) -> Transaction:
+        transaction = Transaction(
+            owner,
+            name,
+            producer_epoch,
+            offset=len(owner.transactions),
+            begun_after=self.history.markers.count,
+            has_epoch_alone=has_epoch_alone,
+        )
         owner.transactions.append(transaction)
         return transaction
 

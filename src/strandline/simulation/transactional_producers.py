@@ -40,6 +40,7 @@ PRODUCE_VERSION, PRODUCE_VERSION_WITH_BUMPS = 11, 12
 LATE_SHARE = 0.1  # of the transactions of those who keep their epoch
 LATE_US = 400_000
 LATE_NUMBER = 9
+ASKED_MS = 10  # by then a leader has asked the coordinator about a batch
 ROUNDS_MAX = 12
 PRODUCE_AGAIN = frozenset(
     {
@@ -99,7 +100,9 @@ class TransactionalProducer(TransactionRequests):
 
     async def _transact(self) -> None:
         self._number += 1
-        transaction = self.load.begin(self.owner, f"{self.name}#{self._number}", self.producer_epoch)
+        transaction = self.load.begin(
+            self.owner, f"{self.name}#{self._number}", self.producer_epoch, has_epoch_alone=not self.bumps_epoch
+        )
         partitions = self.chance.sample(self.load.partitions, self.chance.randint(1, len(self.load.partitions)))
         if not self.bumps_epoch:
             await self.add_partitions(partitions)
@@ -136,6 +139,8 @@ class TransactionalProducer(TransactionRequests):
             version=PRODUCE_VERSION,
             timeout_ms=self.request_timeout_ms,
         )
+        if partition not in written:
+            await self.pause(ASKED_MS)
         await self.end(transaction, is_commit=False)
         self._sequences = {}
 
