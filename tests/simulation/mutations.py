@@ -146,7 +146,7 @@ def write_leaderships_unconditionally(patch: Patch) -> None:
 
 def step_before_in_charge(patch: Patch) -> None:
     def step(self: Any, event: Any) -> None:
-        if self._is_open:
+        if self._reads.is_open:
             self._carry_out(self.controller.step(event, self._host.now_ms()))
 
     patch.setattr(Office, "step", step)
@@ -314,7 +314,7 @@ MUTATIONS = (
         "the ISR is written whatever its version", write_isr_unconditionally, (*ZOMBIES, "slow_network"), "StrongIsr", 3
     ),
     Mutation("leaderships are written whatever their version", write_leaderships_unconditionally, STORE, "Progress", 8),
-    Mutation("a controller acts before it has read", step_before_in_charge, ("kill_all",), "StrongIsr", 1),
+    Mutation("a controller acts before it has read", step_before_in_charge, ("kill_all",), "StrongIsr", 2),
     Mutation("consumers read beyond the high watermark", read_beyond_high_watermark, ELECTIONS, "ReadsAreTrue", 1),
     Mutation(
         "consumers are refused beyond the high watermark", refuse_beyond_high_watermark, ELECTIONS, "ReadsAreTrue", 3
