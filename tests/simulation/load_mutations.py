@@ -329,8 +329,8 @@ LOAD_MUTATIONS = (
         "a folder belongs to whoever has its name, which is free early",
         free_names_early,
         DEATHS,
-        invariant="AcknowledgedStays",
-        seed=23,
+        invariant="FollowersOfTheEpoch",
+        seed=5,
         load=("deletions",),
     ),
     Mutation(

@@ -301,7 +301,13 @@ MUTATIONS = (
     Mutation(
         "a follower believes any high watermark", follow_with_any_high_watermark, ELECTIONS, "HighWatermarkBounds", 4
     ),
-    Mutation("progress of an older epoch counts", count_old_epochs, ("die_at_commit", "kill", "stop"), "StrongIsr", 15),
+    Mutation(
+        "progress of an older epoch counts",
+        count_old_epochs,
+        ("die_at_commit", "kill", "stop"),
+        "FollowersOfTheEpoch",
+        1,
+    ),
     Mutation(
         "acks=all is answered by the leader alone",
         replaced(produce, "ALL_IN_SYNC", 99),
@@ -327,7 +333,11 @@ MUTATIONS = (
     Mutation("a restarted leader leads on", trust_the_restarted, DEATHS, "HighWatermarkBounds", 10),
     Mutation("late answers are taken", take_late_answers, (*ELECTIONS, "slow_sending", "slow_network"), "Progress", 6),
     Mutation(
-        "repeated batches are not known", replaced(ProducerState, "find_duplicate", nothing), ELECTIONS, "Progress", 4
+        "repeated batches are not known",
+        replaced(ProducerState, "find_duplicate", nothing),
+        ELECTIONS,
+        "RepeatsAreKnown",
+        1,
     ),
     Mutation(
         "sequences are not checked",
