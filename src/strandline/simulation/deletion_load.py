@@ -82,15 +82,16 @@ class TopicClient(SimulatedClient):
 
 
 class TopicEditor(TopicClient):
-    """Deletes it, by name or by id, and creates it."""
+    """Deletes it, by name or by id, and creates it. A deletion by name that was given up may be done when another has
+    the name: then that one is gone, too, and there is nothing left to delete."""
 
     async def run(self) -> None:
+        topic_id = (await self.topic(TOPIC)).topic_id
         while not self.load.is_stopping:
             await self.pause(self.pace.of(self.chance.randint(1_000, 12_000)))
-            topic_id = (await self.topic(TOPIC)).topic_id
             await self._delete(topic_id)
             await self.pause(self.chance.choice((0, 100, 3_000)))
-            await self._create(topic_id)
+            topic_id = await self._create(topic_id)
             self.load.recreated_us = self.world.now_us
         self.is_done = True
 
@@ -109,7 +110,7 @@ class TopicEditor(TopicClient):
                 pass
             await self.pause(self.retry_backoff_ms)
 
-    async def _create(self, old_id: bytes) -> None:
+    async def _create(self, old_id: bytes) -> bytes:
         """Until there is one, of whatever attempt."""
         while True:
             wanted = CreatableTopic(TOPIC, 1, self.load.simulation.options.brokers, [], [])
@@ -119,7 +120,7 @@ class TopicEditor(TopicClient):
                 topic = await self.known_topic(TOPIC)
                 if topic is not None and topic.topic_id != old_id:
                     self.world.tell(f"{TOPIC} {topic.topic_id.hex()[:8]} is there")
-                    return
+                    return topic.topic_id
             except PeerFailed:
                 pass
             await self.pause(self.retry_backoff_ms)
