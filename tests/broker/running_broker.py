@@ -10,6 +10,7 @@ from typing import Self, TypeVar
 
 from tests.broker.kafka_peer import WAIT_S, KafkaPeer
 
+from strandline.broker import event_loop
 from strandline.broker.broker import Broker
 from strandline.metadata.embedded import EmbeddedStore
 from strandline.records.builder import build_batch
@@ -36,7 +37,7 @@ class RunningBroker:
         }
         self._started: Future[asyncio.AbstractEventLoop] = Future()
         self._stop = asyncio.Event()
-        self._thread = threading.Thread(target=lambda: asyncio.run(self._run()))
+        self._thread = threading.Thread(target=lambda: event_loop.run(self._run()))
 
     def __enter__(self) -> Self:
         self._thread.start()

@@ -14,6 +14,7 @@ from tests.broker.admin_peer import AdminPeer, topic
 from tests.broker.kafka_peer import WAIT_S
 from tests.broker.running_broker import batch_of
 
+from strandline.broker import event_loop
 from strandline.broker.broker import Broker
 from strandline.broker.host import LoopHost
 from strandline.broker.store_loop import StoreLoop
@@ -46,7 +47,7 @@ class RunningCluster:
         self._settings = SETTINGS | {name.replace("_", "."): value for name, value in settings.items()}
         self._started: Future[asyncio.AbstractEventLoop] = Future()
         self._stop = asyncio.Event()
-        self._thread = threading.Thread(target=lambda: asyncio.run(self._run()))
+        self._thread = threading.Thread(target=lambda: event_loop.run(self._run()))
 
     def __enter__(self) -> Self:
         self._thread.start()

@@ -10,6 +10,7 @@ from typing import Self, TypeVar
 
 from tests.broker.kafka_peer import WAIT_S
 
+from strandline.broker import event_loop
 from strandline.broker.dispatch import Body, Dispatch, Handler, Instead, Request
 from strandline.broker.handlers.api_versions import api_versions_handler
 from strandline.broker.network_settings import NetworkSettings
@@ -44,7 +45,7 @@ class RunningServer:
         self._slice = slice_to_send
         self._started: Future[asyncio.AbstractEventLoop] = Future()
         self._stop = asyncio.Event()
-        self._thread = threading.Thread(target=lambda: asyncio.run(self._run()))
+        self._thread = threading.Thread(target=lambda: event_loop.run(self._run()))
 
     def __enter__(self) -> Self:
         self._thread.start()

@@ -15,6 +15,7 @@ from typing import NoReturn
 
 import click
 
+from strandline.broker import event_loop
 from strandline.broker.broker import Broker
 from strandline.broker.configs.unknown_names import refuse_unknown
 from strandline.broker.identity import ForeignDirectory
@@ -71,7 +72,7 @@ def serve(
     properties: dict[str, str] = {}
     try:
         properties = gather_properties(config_path, data, host, port, assignments)
-        asyncio.run(_serve(properties, until_stdin_closes=until_stdin_closes))
+        event_loop.run(_serve(properties, until_stdin_closes=until_stdin_closes))
     except EXPECTED as error:
         fail(str(error))
     except OSError as error:

@@ -8,6 +8,7 @@ import threading
 from collections.abc import Mapping
 from concurrent.futures import Future
 
+from strandline.broker import event_loop
 from strandline.broker.broker import Broker
 from strandline.broker.configs.unknown_names import refuse_unknown
 from strandline.metadata.store import MetadataStore
@@ -56,7 +57,7 @@ class BrokerThread:
 
     def _run(self) -> None:
         try:
-            asyncio.run(self._serve())
+            event_loop.run(self._serve())
         except BaseException as failure:
             (self._stopped if self._started.done() else self._started).set_exception(failure)
         else:
