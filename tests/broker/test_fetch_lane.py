@@ -24,6 +24,7 @@ from strandline.log.log_slice import LogSlice
 from strandline.log.recovery import open_log
 from strandline.model.partitions import TopicPartition
 from strandline.model.settings import LogSettings
+from strandline.records.control import build_marker
 from strandline.simulation.disk import SimulatedDisk
 from strandline.wire.codec import encode
 from strandline.wire.messages.fetch import FetchPartition, FetchRequest, FetchTopic
@@ -66,6 +67,17 @@ class Scene:
         body = encode(message, version)
         return framed_request(ApiKey.FETCH, version, correlation_id=correlation_id, body=body)
 
+    def transact(self, *is_committed: bool) -> None:
+        """Transactions of one record each, which end so, and one that is open."""
+        for number, end in enumerate([*is_committed, None]):
+            numbered = {"producer_id": 7, "producer_epoch": 0, "base_sequence": number}
+            self.partition.append([batch_of(b"t", timestamp=NOW_MS, is_transactional=True, **numbered)], NOW_MS)
+            if end is not None:
+                marker = build_marker(
+                    producer_id=7, producer_epoch=0, is_commit=end, timestamp=NOW_MS, coordinator_epoch=0
+                )
+                self.partition.append([marker], NOW_MS, from_client=False)
+
     def send(self, stream: bytes) -> bytes:
         return joined(self.connection.receive(memoryview(bytearray(stream))))
 
@@ -77,11 +89,12 @@ class Scene:
         return self.send(stream)
 
 
+@pytest.mark.parametrize("isolation_level", [0, 1])
 @pytest.mark.parametrize("version", VERSIONS)
-def test_every_version_is_answered_as_by_the_long_way(version: int) -> None:
+def test_every_version_is_answered_as_by_the_long_way(version: int, isolation_level: int) -> None:
     scene, other = Scene(), Scene()
     for number, offset in enumerate((0, 2, 5, 19, 20, 21, -1, 4)):
-        request = scene.request(version, offset, number)
+        request = scene.request(version, offset, number, isolation_level=isolation_level)
         assert scene.send(request) == other.send_the_long_way(request)
     assert isinstance(scene.connection.lane, FetchLane) == (version >= 9)
     assert scene.connection.requests == 8
@@ -95,17 +108,20 @@ def test_every_version_is_answered_as_by_the_long_way(version: int) -> None:
             st.sampled_from([0, 1, 2, 7, 18, 19, 20, 256, 2**40]),
             st.sampled_from(
                 [{}, {}, {}, {}, {"epoch": 3}, {"epoch": 2}, {"max_bytes": 90}, {"max_bytes": 0}, {"min_bytes": 0},
-                 {"min_bytes": 10**6}, {"isolation_level": 1}, {"last_epoch": 3}]
+                 {"min_bytes": 10**6}, {"isolation_level": 1}, {"isolation_level": 1}, {"last_epoch": 3}]
             ),
         ),
         max_size=6,
     ),
     cut=st.integers(1, 200),
+    ends=st.sampled_from([(), (True,), (False,), (False, True, True), (True, False)]),
 )  # fmt: skip
 def test_whatever_is_asked_and_wherever_it_is_cut(
-    topic: str, version: int, asked: list[tuple[int, dict[str, int]]], cut: int
+    topic: str, version: int, asked: list[tuple[int, dict[str, int]]], cut: int, ends: tuple[bool, ...]
 ) -> None:
     scene, other = Scene(topic), Scene(topic)
+    for each in (scene, other):
+        each.transact(*ends)
     for number, (offset, claims) in enumerate(asked):
         request = scene.request(version, offset, number, **claims)
         heard = scene.send(request[:cut]) + scene.send(request[cut:])
@@ -121,6 +137,21 @@ def test_the_second_time_nothing_is_decoded() -> None:
     with patch("strandline.broker.handlers.fetch.decode_fetch_request") as decode:
         assert scene.send(scene.request(11, 4))
     decode.assert_not_called()
+
+
+def test_who_reads_what_is_committed_goes_the_short_way_past_what_was_not_aborted() -> None:
+    """Which is librdkafka, unless somebody tells it otherwise."""
+    scene, other = Scene(), Scene()
+    for each in (scene, other):
+        each.transact(True, False, True)
+    committed = {"isolation_level": 1}
+    scene.send(scene.request(11, 0, **committed))
+    with patch("strandline.broker.handlers.fetch.decode_fetch_request") as decode:
+        heard = scene.send(scene.request(11, 24, **committed))
+    decode.assert_not_called()
+    assert heard == other.send_the_long_way(other.request(11, 24, **committed))
+    past_an_aborted_one = scene.request(11, 20, **committed)
+    assert scene.send(past_an_aborted_one) == other.send_the_long_way(past_an_aborted_one)
 
 
 def test_two_sent_at_once_are_answered_in_order() -> None:

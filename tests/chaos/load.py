@@ -18,6 +18,7 @@ from typing import Any
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 from tests.chaos.progress import Progress
+from tests.chaos.stuck_clients import STUCK_S, ClientWatch
 from tests.chaos.transactional import Copier, TransactionalWriter
 
 from strandline.history.recording import Journal, RecordingConsumer, RecordingProducer
@@ -65,7 +66,9 @@ class Load:
         self._producers: list[threading.Thread] = []
         self._consumers: list[threading.Thread] = []
         self._progress = Progress()
+        self._watch = ClientWatch(self._replace)
         self.failures: list[BaseException] = []
+        self.replaced: list[str] = []  # clients that had locked themselves up, in a sentence each
         self.files: list[str] = []
 
     @property
@@ -81,6 +84,7 @@ class Load:
 
     def start(self, *, producers: int = 2, group_members: int = 2, rate_per_s: float = 300.0) -> None:
         """`rate_per_s` is that of all producers; those with transactions come on top of it."""
+        self._watch.start()
         for number in range(producers):
             self._begin(f"producer-{number}", self._producers, lambda name: self._produce(name, rate_per_s / producers))
         for number in range(group_members):
@@ -100,6 +104,7 @@ class Load:
         while (behind := self._behind()) and time.monotonic() < deadline:
             time.sleep(TICK_S)
         self._reading_on.set()
+        self._watch.end()
         self._join(self._consumers)
         return behind
 
@@ -206,7 +211,10 @@ class Load:
 
     def _consume_in_group(self, name: str) -> None:
         settings = self._settings(GROUP_MEMBER, name)
-        with Journal(self._path(name), name) as journal, RecordingConsumer(settings, journal) as consumer:
+        with (
+            Journal(self._path(name), name) as journal,
+            self._watch.make(name, lambda: RecordingConsumer(settings, journal)) as consumer,
+        ):
             consumer.subscribe([self.topic])
             committed_s = time.monotonic()
             while not self._reading_on.is_set():
@@ -215,6 +223,13 @@ class Load:
                 if messages and time.monotonic() > committed_s + COMMIT_EVERY_S:
                     consumer.commit()  # and not a call that waits: librdkafka's may wait for ever in a rebalance
                     committed_s = time.monotonic()
+            self._watch.forget(name)
+
+    def _replace(self, name: str) -> None:
+        """By another member of the group. Its own thread cannot be ended, nor waited for."""
+        self._consumers[:] = [thread for thread in self._consumers if thread.name != name]
+        self.replaced.append(f"{name} was replaced: its main thread had stood still for {STUCK_S:g} s")
+        self._begin(f"{name}-after-{len(self.replaced)}", self._consumers, self._consume_in_group)
 
     def _read(self, name: str) -> None:
         settings = self._settings(ALONE, name)

@@ -98,6 +98,7 @@ class Run:
             failures=[*self._failures, *(f"a client ended: {failure!r}" for failure in self.load.failures)],
             at_least=at_least,
             spark=spark,
+            replaced=self.load.replaced,
         )
 
     def _compared_replicas(self) -> tuple[list[str], int]:

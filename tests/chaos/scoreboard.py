@@ -26,6 +26,7 @@ ORDER = (
 )
 LOST = (Kind.LOST_WRITE, Kind.UNSEEN)
 SOUND, UNSOUND, VOID = 0, 1, 3
+REPLACED_MAX = 2  # beyond that it is no accident of a client
 
 
 @dataclass
@@ -40,6 +41,7 @@ class Scoreboard:
     failures: Sequence[str]
     at_least: int
     spark: SparkAccount | None = None
+    replaced: Sequence[str] = ()  # clients that had locked themselves up
     silences_s: dict[str, list[float]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -74,7 +76,8 @@ class Scoreboard:
     @property
     def is_sound(self) -> bool:
         is_exact = self.spark is None or self.spark.is_exact
-        return self.verdict.is_sound and is_exact and not (self.replica_differences or self.crashes or self.failures)
+        has_failed = self.replica_differences or self.crashes or self.failures or len(self.replaced) > REPLACED_MAX
+        return self.verdict.is_sound and is_exact and not has_failed
 
     @property
     def exit_code(self) -> int:
@@ -106,6 +109,7 @@ class Scoreboard:
             "replica_differences": list(self.replica_differences),
             "crashes": list(self.crashes),
             "failures": list(self.failures),
+            "replaced": list(self.replaced),
             "spark": None if self.spark is None else self.spark.as_fields(),
             "void_because": self.void_because,
             "sound": self.is_sound,
@@ -134,6 +138,7 @@ class Scoreboard:
             *(f"Spark's query ended: {each}" for each in (self.spark.fell if self.spark is not None else ())),
             *(f"DIFFERS: {each}" for each in self.replica_differences),
             *(f"CRASH: {each}" for each in self.crashes),
+            *(f"client: {each}" for each in self.replaced),
             *(f"FAILED: {each}" for each in self.failures),
             *([] if self.verdict.is_sound else [f"ANOMALIES:\n{self.verdict}"]),
             *(f"VOID: {each}" for each in self.void_because),

@@ -50,6 +50,15 @@ def test_the_partition_that_was_silent_for_longest_counts() -> None:
     assert scoreboard.as_fields()["acknowledged"] == 9
 
 
+def test_a_client_that_was_replaced_is_told_and_many_are_no_accident() -> None:
+    scoreboard = scoreboard_of(acknowledged_at(ORDERS[0], 1, 2.5, 9), fault())
+    scoreboard.replaced = ["member-0 was replaced"]
+    assert "client: member-0 was replaced" in str(scoreboard)
+    assert scoreboard.exit_code == SOUND
+    scoreboard.replaced = ["member-0 was replaced"] * 3
+    assert scoreboard.exit_code == UNSOUND
+
+
 def test_a_partition_that_never_came_back_was_silent_to_the_end() -> None:
     scoreboard = scoreboard_of(acknowledged_at(ORDERS[0], 1, 2.5), fault(began_s=2, ended_s=10))
     assert scoreboard.silences_s == {"kill-leader": [7.5]}

@@ -7,7 +7,8 @@ correlation id and their fetch offset alone:
        the same           differs               the same                 differs       the same
 
 It is known by three comparisons then; the partition, its limits and the answer's head are known from the last time.
-There must be enough to answer at once: all else, errors and long polls, is the general way's (`handlers.fetch`).
+There must be enough to answer at once, and for one who reads what is committed, nothing that was aborted: all else,
+errors and long polls, is the general way's (`handlers.fetch`).
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from struct import Struct
 from strandline.broker.connection import NOTHING_TAKEN, Connection, Part, Taken
 from strandline.broker.dispatch import Request
 from strandline.broker.partition import Partition
+from strandline.log.log_slice import LogSlice
 from strandline.model.failures import ProtocolError, Refused, StorageFailed
 from strandline.wire.fetch_request import decode_fetch_request, fetch_offset_position
 from strandline.wire.fetch_response import FLEXIBLE_FROM, encode_fetch_response
@@ -37,7 +39,7 @@ SIZE_BYTES, CORRELATION_BYTES, OFFSET_BYTES = 4, 4, 8
 TAGS_BYTES = 3  # of the partition, the topic and the answer: none
 NO_SESSION = (0, -1)  # id and epoch
 NO_EPOCH = -1
-READ_UNCOMMITTED = 0
+READ_COMMITTED = 1
 
 UNLIKELY_OFFSET = bytes(range(1, 9))
 
@@ -48,8 +50,8 @@ PLACEHOLDER = PLACES.pack(0x5374_7261_6E64_6C69, 0x6E65_2068_6967_6820, 0x7761_7
 class FetchLane:
     __slots__ = (
         "_after_correlation", "_after_offset", "_answer", "_answer_end", "_answer_middle", "_answer_start",
-        "_before_correlation", "_bytes_max", "_bytes_min", "_frame_bytes", "_framed_bytes", "_leader_epoch",
-        "_length", "_partition", "_read_framed", "_size", "_size_without_records", "_version",
+        "_before_correlation", "_bytes_max", "_bytes_min", "_frame_bytes", "_framed_bytes", "_is_committed_only",
+        "_leader_epoch", "_length", "_partition", "_read_framed", "_size", "_size_without_records", "_version",
     )  # fmt: skip
 
     def __init__(
@@ -66,6 +68,7 @@ class FetchLane:
         self._partition = partition
         self._version = version
         self._leader_epoch = wanted.current_leader_epoch
+        self._is_committed_only = asked.isolation_level == READ_COMMITTED
         self._bytes_min = max(1, asked.min_bytes)
         self._bytes_max = max(0, min(wanted.partition_max_bytes, asked.max_bytes, fetch_bytes_max))
         self._frame_bytes = len(frame)
@@ -80,6 +83,8 @@ class FetchLane:
     def _set_answer(self, topic: FetchTopic, index: int) -> None:
         high_watermark, last_stable_offset, log_start_offset = PLACES.unpack(PLACEHOLDER)
         data = PartitionData(index, 0, high_watermark, last_stable_offset, log_start_offset, records=b"")
+        if self._is_committed_only:
+            data.aborted_transactions = []
         response = FetchResponse(responses=[FetchableTopicResponse(topic.topic, topic.topic_id, [data])])
         parts, body_bytes = encode_fetch_response(self._version, response)
         header = frame_response(ApiKey.FETCH, self._version, 0, body_bytes)
@@ -115,11 +120,11 @@ class FetchLane:
         ):
             return ()
         try:
-            found = partition.read(offset, self._bytes_max)
+            found = partition.read(offset, self._bytes_max, committed_only=self._is_committed_only)
+            records_bytes = found.length
+            if records_bytes < self._bytes_min or (self._is_committed_only and self._has_aborted(offset, found)):
+                return ()
         except (Refused, StorageFailed):
-            return ()
-        records_bytes = found.length
-        if records_bytes < self._bytes_min:
             return ()
         length = self._length(records_bytes)
         head = self._answer(
@@ -133,6 +138,10 @@ class FetchLane:
         )
         return head + length, found, self._answer_end
 
+    def _has_aborted(self, offset: int, found: LogSlice) -> bool:
+        partition = self._partition
+        return bool(partition.log.aborted_transactions_in(offset, found, partition.last_stable_offset))
+
 
 def fetch_lane_of(
     request: Request, asked: FetchRequest, partition: Partition, fetch_bytes_max: int
@@ -142,7 +151,6 @@ def fetch_lane_of(
     if (
         version < FIRST_VERSION
         or (asked.session_id, asked.session_epoch) != NO_SESSION
-        or asked.isolation_level != READ_UNCOMMITTED
         or asked.replica_state.replica_id >= 0
         or wanted.last_fetched_epoch >= 0
     ):

@@ -164,8 +164,9 @@ class Log(LogFollower):
         to `max_offset`, of which there may be very many."""
         self.check_usable()
         with self._read_fence:
-            bound = lookup.upper_bound_of(self.segments, offset, found, self.log_end_offset)
-        return self.aborted_transactions(offset, min(bound, max_offset))
+            return lookup.aborted_transactions_in(
+                self.segments, offset, found, max_offset, self.log_end_offset, self._require_aborted_index
+            )
 
     @property
     def size_bytes(self) -> int:

@@ -196,13 +196,35 @@ def aborted_transactions(
     segments: Segments, fetch_offset: int, upper_bound_offset: int, require_index: Callable[[Segment], None]
 ) -> list[AbortedTransaction]:
     """Aborted transactions a read_committed reader of [fetch, upper bound) must filter out."""
+    return _collect(_with_aborted_from(segments, fetch_offset, require_index), fetch_offset, upper_bound_offset)
 
+
+def aborted_transactions_in(
+    segments: Segments,
+    offset: int,
+    found: LogSlice,
+    max_offset: int,
+    log_end_offset: int,
+    require_index: Callable[[Segment], None],
+) -> list[AbortedTransaction]:
+    """Those of a slice that was read from `offset` on. Where it ends matters only if there are any at all."""
+    having = _with_aborted_from(segments, offset, require_index)
+    if not having:
+        return []
+    return _collect(having, offset, min(upper_bound_of(segments, offset, found, log_end_offset), max_offset))
+
+
+def _with_aborted_from(segments: Segments, offset: int, require_index: Callable[[Segment], None]) -> list[Segment]:
     def has_aborted(segment: Segment) -> bool:
         require_index(segment)
         return not segment.aborted.is_empty
 
+    return segments.with_aborted_from(offset, has_aborted)
+
+
+def _collect(having: list[Segment], fetch_offset: int, upper_bound_offset: int) -> list[AbortedTransaction]:
     collected: list[AbortedTransaction] = []
-    for segment in segments.with_aborted_from(fetch_offset, has_aborted):
+    for segment in having:
         found, is_complete = segment.aborted.collect(fetch_offset, upper_bound_offset)
         collected += found
         if is_complete:

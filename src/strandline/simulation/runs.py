@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import logging
 import sys
+import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -13,6 +14,8 @@ from dataclasses import dataclass, field, replace
 from strandline.simulation.failure import OutOfSteps, Violation
 from strandline.simulation.options import Options
 from strandline.simulation.simulation import Simulation
+
+PLAINEST_S_MAX = 180.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,14 +94,21 @@ def _outcome(simulation: Simulation, violation: Violation | None) -> Outcome:
     )
 
 
-def plainest(failed: Outcome, tell: Callable[[str], object] = lambda _: None) -> Outcome:
+def plainest(
+    failed: Outcome, tell: Callable[[str], object] = lambda _: None, *, seconds_max: float = PLAINEST_S_MAX
+) -> Outcome:
     """The same failure with fewer kinds of faults, and after no more steps than it takes.
 
     Each kind that is not needed goes; what remains is run up to the step that failed, where every step before it held.
+    A run may take half a minute, and there are many kinds: after `seconds_max` it is as plain as it has become.
     """
     assert failed.violation is not None
-    found, kinds = failed, list(failed.faults)
-    for kind in list(kinds):
+    found, kinds, began_s = failed, list(failed.faults), time.monotonic()
+    for number, kind in enumerate(list(kinds), 1):
+        if time.monotonic() - began_s > seconds_max:
+            tell(f"{number - 1} of {len(failed.faults)} kinds of faults were left out in turn: there is no more time")
+            break
+        tell(f"{number} of {len(failed.faults)}: without {kind}")
         fewer = tuple(each for each in kinds if each != kind)
         outcome = run(replace(failed.options, faults=fewer)) if fewer else failed
         if outcome.violation is not None and outcome.violation.invariant == failed.violation.invariant and fewer:

@@ -1,0 +1,90 @@
+"""Clients that have come to a standstill by themselves, told apart from those that a cluster keeps waiting.
+
+A librdkafka client has a main thread, which wakes at least once a second, whatever its brokers do: it has timers for
+that. One that has not run for half a minute has locked itself up (seen in a consumer that had lost its session, after
+hours), and no cluster could bring it back. Whoever supervises consumers replaces such a one; so does a run, and says
+so. A client that is merely kept waiting wakes all the time, and stays: that it gets on is what the run has to show.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+from typing import TypeVar
+
+MAIN_THREAD = "rdk:main"
+CHECK_EVERY_S = 5.0
+STUCK_S = 30.0
+
+Client = TypeVar("Client")
+
+
+class ClientWatch:
+    def __init__(self, when_stuck: Callable[[str], None], *, check_every_s: float = CHECK_EVERY_S) -> None:
+        self._when_stuck = when_stuck
+        self._check_every_s = check_every_s
+        self._lock = threading.Lock()
+        self._watched: dict[str, Watched] = {}
+        self._ended = threading.Event()
+
+    def start(self) -> None:
+        threading.Thread(target=self._run, name="client-watch", daemon=True).start()
+
+    def end(self) -> None:
+        self._ended.set()
+
+    def make(self, name: str, make: Callable[[], Client]) -> Client:
+        """The client, which is watched from now on."""
+        with self._lock:
+            before = main_threads()
+            made = make()
+            self._watched[name] = Watched(main_threads() - before)
+        return made
+
+    def forget(self, name: str) -> None:
+        with self._lock:
+            self._watched.pop(name, None)
+
+    def check(self) -> None:
+        for name, watched in list(self._watched.items()):
+            if watched.stands_still() * self._check_every_s >= STUCK_S:
+                self.forget(name)
+                self._when_stuck(name)
+
+    def _run(self) -> None:
+        while not self._ended.wait(self._check_every_s):
+            self.check()
+
+
+class Watched:
+    def __init__(self, threads: set[int]) -> None:
+        """Others may have been made at the same time: it is stuck when all of these are."""
+        self._threads = threads
+        self._switches = -1
+        self._times = 0
+
+    def stands_still(self) -> int:
+        """How often in a row nothing had moved."""
+        switches = sum(map(switches_of, self._threads))
+        self._times = self._times + 1 if switches == self._switches and self._threads else 0
+        self._switches = switches
+        return self._times
+
+
+def main_threads() -> set[int]:
+    """Of the librdkafka clients of this process."""
+    found = set()
+    for thread in os.listdir("/proc/self/task"):
+        with suppress(OSError), open(f"/proc/self/task/{thread}/comm", encoding="utf-8") as file:
+            if file.read().strip() == MAIN_THREAD:
+                found.add(int(thread))
+    return found
+
+
+def switches_of(thread: int) -> int:
+    """How often it has been given a core, or has given one back."""
+    with suppress(OSError), open(f"/proc/self/task/{thread}/status", encoding="utf-8") as file:
+        return sum(int(line.split()[1]) for line in file if "ctxt_switches" in line)
+    return 0

@@ -1,0 +1,58 @@
+"""A client that has locked itself up is told apart from one that is kept waiting."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+from confluent_kafka import Consumer
+from tests.chaos import stuck_clients
+from tests.chaos.stuck_clients import ClientWatch, main_threads, switches_of
+
+NOBODY = {"bootstrap.servers": "127.0.0.1:1", "group.id": "g", "log_level": 0}
+
+
+def test_a_client_without_any_broker_is_not_stuck() -> None:
+    """Its main thread wakes by timers of its own."""
+    stuck: list[str] = []
+    watch = ClientWatch(stuck.append, check_every_s=2.5)
+    consumer = watch.make("member-0", lambda: Consumer(NOBODY))
+    try:
+        (main,) = main_threads() & set(watch._watched["member-0"]._threads)
+        before = switches_of(main)
+        for _ in range(2):
+            watch.check()
+            time.sleep(2.5)
+        watch.check()
+        assert switches_of(main) > before
+        assert stuck == []
+    finally:
+        consumer.close()
+
+
+def test_one_whose_main_thread_stands_still_is_told_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stuck_clients, "main_threads", iter([set(), {7}, set(), {8}]).__next__)
+    turns = iter(range(1000))
+    monkeypatch.setattr(stuck_clients, "switches_of", lambda thread: 41 if thread == 7 else next(turns))
+    stuck: list[str] = []
+    watch = ClientWatch(stuck.append)
+    watch.make("member-0", object)
+    watch.make("member-1", object)
+    for _ in range(6):
+        watch.check()
+    assert stuck == []
+    for _ in range(6):
+        watch.check()
+    assert stuck == ["member-0"]
+
+
+def test_a_client_that_ends_is_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stuck_clients, "main_threads", iter([set(), {7}]).__next__)
+    monkeypatch.setattr(stuck_clients, "switches_of", lambda _: 41)
+    stuck: list[str] = []
+    watch = ClientWatch(stuck.append)
+    watch.make("member-0", object)
+    watch.forget("member-0")
+    for _ in range(9):
+        watch.check()
+    assert stuck == []
