@@ -124,13 +124,7 @@ class GroupLoad(Load):
         return found
 
     def _leadership(self, broker: str) -> int | None:
-        """The epoch in which it leads the group's partition, and knows it."""
-        name = TopicPartition(CONSUMER_OFFSETS, 0)
-        for truth in self.simulation.observer.partitions.values():
-            if truth.name == name and truth.stored is not None and f"b{truth.stored.leader}" == broker:
-                leads_in = truth.replica(truth.stored.leader).leads_in
-                return leads_in if leads_in == truth.stored.leader_epoch else None
-        return None
+        return self.simulation.observer.leadership(broker, TopicPartition(CONSUMER_OFFSETS, 0))
 
     def _compare(self, who: str, acknowledged: dict[int, int], found: dict[int, int]) -> None:
         for index, offset in found.items():

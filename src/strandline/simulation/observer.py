@@ -61,6 +61,15 @@ class Observer:
         """Of topics that are there."""
         return [truth for truth in self.partitions.values() if not truth.is_deleted]
 
+    def leadership(self, broker: str, name: TopicPartition) -> int | None:
+        """The epoch in which it leads a partition, and knows it. One that was replaced and does not know it answers
+        from what it has, in Kafka too: what it says is not held against anybody."""
+        for truth in self.partitions.values():
+            if truth.name == name and truth.stored is not None and f"b{truth.stored.leader}" == broker:
+                leads_in = truth.replica(truth.stored.leader).leads_in
+                return leads_in if leads_in == truth.stored.leader_epoch else None
+        return None
+
     # A broker.
 
     def look(self, machine: Machine, broker: Broker) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar
 
+from strandline.broker.cluster_image import CONSUMER_OFFSETS
 from strandline.model.partitions import TopicPartition
 from strandline.simulation.committed_readers import CommittedReader
 from strandline.simulation.consumers import Consumer
@@ -114,6 +115,9 @@ class TransactionLoad(Load):
     def ended(self, transaction: Transaction) -> None:
         self.history.committed_count += bool(transaction.outcome)
         self.world.tell(f"{transaction} is {'committed' if transaction.outcome else 'aborted'}")
+
+    def offsets_leadership(self, broker: str) -> int | None:
+        return self.simulation.observer.leadership(broker, TopicPartition(CONSUMER_OFFSETS, 0))
 
     def saw_offset(self, who: str, owner: TransactionalId, at_least: int, offset: int) -> None:
         transaction = owner.transactions[offset] if offset >= 0 else None

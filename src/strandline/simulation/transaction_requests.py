@@ -151,6 +151,8 @@ class TransactionRequests(CoordinatedClient):
         request = OffsetFetchRequest(self.owner.group, [topic], require_stable=True)
         while True:
             try:
+                coordinator = await self.coordinator_of(GROUP, self.owner.group)
+                leadership = self.load.offsets_leadership(coordinator)
                 answer = await self.ask_coordinator(
                     GROUP, self.owner.group, request, OffsetFetchResponse, OFFSET_FETCH_VERSION
                 )
@@ -161,7 +163,8 @@ class TransactionRequests(CoordinatedClient):
             error_code = answer.error_code or (0 if partition is None else partition.error_code)
             if not await self._is_to_repeat(request, error_code, GROUP, self.owner.group):
                 assert partition is not None
-                self.load.saw_offset(self.name, self.owner, max(known, default=-1), partition.committed_offset)
+                if leadership is not None and leadership == self.load.offsets_leadership(coordinator):
+                    self.load.saw_offset(self.name, self.owner, max(known, default=-1), partition.committed_offset)
                 return
 
     async def _leave_with(self, request: Message, response: type[M], version: int) -> None:
