@@ -33,6 +33,7 @@ from strandline.wire.versions import ApiKey
 NOW_MS = 1_700_000_000_000
 TOPIC_ID = bytes(range(16))
 VERSIONS = range(4, 19)
+WAITS = {"wait": 500}
 
 
 def joined(parts: list[Part]) -> bytes:
@@ -52,18 +53,22 @@ class Scene:
             self.partition.append([batch_of(b"a", b"b", timestamp=NOW_MS)], NOW_MS)
         partitions = Partitions()
         partitions.add(self.partition)
-        host = ManualHost(NOW_MS)
-        quotas = ReplicationQuotas(1, Configuration({}), host)
-        handler = FetchHandler(partitions, FetchSessions(10, lambda: 5), {}, quotas, host, 2**20)
+        self.host = ManualHost(NOW_MS)
+        quotas = ReplicationQuotas(1, Configuration({}), self.host)
+        handler = FetchHandler(partitions, FetchSessions(10, lambda: 5), {}, quotas, self.host, 2**20)
         self.dispatch = Dispatch({ApiKey.FETCH: handler})
         self.connection = Connection(self.dispatch, lambda: None)
 
     def request(self, version: int, offset: int, correlation_id: int = 1, **claims: int) -> bytes:
-        asked = {"epoch": -1, "max_bytes": 2**20, "min_bytes": 1, "isolation_level": 0, "last_epoch": -1} | claims
+        asked = {"epoch": -1, "max_bytes": 2**20, "min_bytes": 1, "isolation_level": 0, "last_epoch": -1, "wait": 0}
+        asked |= claims
         wanted = FetchPartition(0, asked["epoch"], offset, asked["last_epoch"], -1, asked["max_bytes"])
         by_id = version >= 13
         topic = FetchTopic("" if by_id else self.topic, TOPIC_ID if by_id else bytes(16), [wanted])
-        message = FetchRequest(min_bytes=asked["min_bytes"], isolation_level=asked["isolation_level"], topics=[topic])
+        message = FetchRequest(
+            max_wait_ms=asked["wait"], min_bytes=asked["min_bytes"], isolation_level=asked["isolation_level"],
+            topics=[topic],
+        )  # fmt: skip
         body = encode(message, version)
         return framed_request(ApiKey.FETCH, version, correlation_id=correlation_id, body=body)
 
@@ -83,6 +88,20 @@ class Scene:
 
     def proceed(self) -> bytes:
         return joined(self.connection.proceed())
+
+    def happens(self, what: str) -> bytes:
+        """While a fetch waits. What is answered then."""
+        match what:
+            case "a record":
+                self.partition.append([batch_of(b"c", timestamp=NOW_MS)], NOW_MS)
+            case "an aborted one":
+                self.transact(False, True)
+            case "its time is up":
+                self.host.pass_time(500)
+            case "another leads":
+                self.partition.stop()
+        self.host.settle()
+        return self.proceed()
 
     def send_the_long_way(self, stream: bytes) -> bytes:
         self.connection.lane = None
@@ -108,16 +127,20 @@ def test_every_version_is_answered_as_by_the_long_way(version: int, isolation_le
             st.sampled_from([0, 1, 2, 7, 18, 19, 20, 256, 2**40]),
             st.sampled_from(
                 [{}, {}, {}, {}, {"epoch": 3}, {"epoch": 2}, {"max_bytes": 90}, {"max_bytes": 0}, {"min_bytes": 0},
-                 {"min_bytes": 10**6}, {"isolation_level": 1}, {"isolation_level": 1}, {"last_epoch": 3}]
+                 {"min_bytes": 10**6}, {"isolation_level": 1}, {"last_epoch": 3},
+                 WAITS, WAITS, WAITS, {"isolation_level": 1, **WAITS},
+                 {"isolation_level": 1, **WAITS}, {"min_bytes": 0, **WAITS}, {"min_bytes": 150, **WAITS},
+                 {"epoch": 3, **WAITS}]
             ),
         ),
         max_size=6,
     ),
     cut=st.integers(1, 200),
     ends=st.sampled_from([(), (True,), (False,), (False, True, True), (True, False)]),
+    event=st.sampled_from(["a record", "an aborted one", "its time is up", "another leads"]),
 )  # fmt: skip
 def test_whatever_is_asked_and_wherever_it_is_cut(
-    topic: str, version: int, asked: list[tuple[int, dict[str, int]]], cut: int, ends: tuple[bool, ...]
+    topic: str, version: int, asked: list[tuple[int, dict[str, int]]], cut: int, ends: tuple[bool, ...], event: str
 ) -> None:
     scene, other = Scene(topic), Scene(topic)
     for each in (scene, other):
@@ -126,7 +149,9 @@ def test_whatever_is_asked_and_wherever_it_is_cut(
         request = scene.request(version, offset, number, **claims)
         heard = scene.send(request[:cut]) + scene.send(request[cut:])
         assert heard == other.send_the_long_way(request)
-        if not heard:  # a long poll, of which both wait for the end
+        if not heard and scene.happens(event) != other.happens(event):
+            raise AssertionError(f"after {event} the answers to {claims} from {offset} on differ")
+        if not scene.connection.takes_more:  # both still wait: there is less than was asked for
             break
     assert scene.dispatch.failures == other.dispatch.failures == 0
 
@@ -152,6 +177,30 @@ def test_who_reads_what_is_committed_goes_the_short_way_past_what_was_not_aborte
     assert heard == other.send_the_long_way(other.request(11, 24, **committed))
     past_an_aborted_one = scene.request(11, 20, **committed)
     assert scene.send(past_an_aborted_one) == other.send_the_long_way(past_an_aborted_one)
+
+
+def test_who_waits_at_the_end_is_not_decoded_either_and_hears_of_a_record() -> None:
+    scene, other = Scene(), Scene()
+    for each in (scene, other):
+        assert each.send(each.request(11, 20, 1, isolation_level=1, **WAITS)) == b""
+        assert each.happens("a record")
+    with patch("strandline.broker.handlers.fetch.decode_fetch_request") as decode:
+        assert scene.send(scene.request(11, 21, 2, isolation_level=1, **WAITS)) == b""
+    decode.assert_not_called()
+    assert other.send_the_long_way(other.request(11, 21, 2, isolation_level=1, **WAITS)) == b""
+    assert scene.happens("a record") == other.happens("a record") != b""
+
+
+def test_who_waits_and_goes_leaves_nothing_behind() -> None:
+    scene = Scene()
+    scene.send(scene.request(11, 0, **WAITS))
+    with patch("strandline.broker.handlers.fetch.decode_fetch_request") as decode:
+        assert scene.send(scene.request(11, 20, **WAITS)) == b""
+    decode.assert_not_called()
+    assert (scene.partition.watcher_count, scene.host.set_timers) == (1, 1)
+    scene.connection.close()
+    assert (scene.partition.watcher_count, scene.host.set_timers) == (0, 0)
+    assert scene.happens("a record") == b""
 
 
 def test_two_sent_at_once_are_answered_in_order() -> None:

@@ -5,6 +5,7 @@ A twin broker that never goes it says what must come of each stream, wherever it
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Callable, Sequence
 from typing import cast
 from unittest.mock import patch
@@ -317,6 +318,22 @@ def test_lanes_are_bounded_and_make_room_in_time() -> None:
             scene.send(request(plain(), number, index=1))
             found.append(lanes_of(scene))
     assert found == [[0], [0], [1], [1]]
+
+
+def test_lanes_of_all_connections_are_bounded_and_each_may_have_one() -> None:
+    gc.collect()  # of the tests before this one
+    before = ProduceLanes.count_of_all
+    first, second = Scene(), Scene()
+    with patch("strandline.broker.produce_lane.LANES_OF_ALL_MAX", before + 2):
+        for scene in (first, second):
+            for index in (0, 1):
+                scene.send(request(plain(), index=index))
+        assert (lanes_of(first), lanes_of(second)) == ([0, 1], [0])
+        assert ProduceLanes.count_of_all == before + 3
+        first.connection.forget_lane()  # it was closed
+        assert ProduceLanes.count_of_all == before + 1
+        second.send(request(plain(), index=1))
+    assert lanes_of(second) == [0, 1]
 
 
 def test_requests_of_another_shape_begin_other_lanes() -> None:

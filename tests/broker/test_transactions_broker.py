@@ -205,7 +205,7 @@ def test_readers_are_told_that_the_disk_failed(
 
     peer.transact("t", peer.started("t"), "orders", 0, b"a")
     running.wait_until_stable("orders")
-    monkeypatch.setattr(lookup, "upper_bound_of", fail)
+    monkeypatch.setattr(lookup, "aborted_transactions_in", fail)
     assert peer.fetch("orders").error_code == ErrorCode.KAFKA_STORAGE_ERROR
 
 

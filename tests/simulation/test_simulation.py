@@ -37,6 +37,7 @@ KEPT_WITH_LOAD = (
     (31486405, 120, ("transactions",)),
     (31486535, 80, LOADS),
     (31486539, 60, ("retention",)),
+    (72000279, 1_200, ("flushes",)),
 )
 
 

@@ -212,6 +212,10 @@ class Connection:
             if pending.parts is None and pending.when_abandoned is not None:
                 pending.when_abandoned()
 
+    def forget_lane(self) -> None:
+        """After it was closed, and not amid a request: it may take a while until nobody knows this connection."""
+        self.lane = None
+
     def answer_came(self, *, at_once: bool = False) -> None:
         if self.is_closed or self._is_settling:
             return

@@ -7,15 +7,17 @@ correlation id and their fetch offset alone:
        the same           differs               the same                 differs       the same
 
 It is known by three comparisons then; the partition, its limits and the answer's head are known from the last time.
-There must be enough to answer at once, and for one who reads what is committed, nothing that was aborted: all else,
-errors and long polls, is the general way's (`handlers.fetch`).
+Where there is too little yet, it waits, and its answer is made in the same way when there is more. Errors, and for one
+who reads what is committed what was aborted, are the general way's (`handlers.fetch`).
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from copy import copy
 from struct import Struct
 
-from strandline.broker.connection import NOTHING_TAKEN, Connection, Part, Taken
+from strandline.broker.connection import NOTHING_TAKEN, Connection, Part, Pending, Taken
 from strandline.broker.dispatch import Request
 from strandline.broker.partition import Partition
 from strandline.log.log_slice import LogSlice
@@ -47,26 +49,33 @@ PLACES = Struct(">qqq")  # high watermark, last stable offset and log start offs
 PLACEHOLDER = PLACES.pack(0x5374_7261_6E64_6C69, 0x6E65_2068_6967_6820, 0x7761_7465_726D_6172)
 
 
+Wait = Callable[["FetchLane", int, int, Connection], Pending]  # correlation id and offset
+
+
 class FetchLane:
     __slots__ = (
         "_after_correlation", "_after_offset", "_answer", "_answer_end", "_answer_middle", "_answer_start",
         "_before_correlation", "_bytes_max", "_bytes_min", "_frame_bytes", "_framed_bytes", "_is_committed_only",
-        "_leader_epoch", "_length", "_partition", "_read_framed", "_size", "_size_without_records", "_version",
+        "_leader_epoch", "_length", "_read_framed", "_size", "_size_without_records", "_wait", "asked", "header",
+        "partition",
     )  # fmt: skip
 
     def __init__(
         self,
-        frame: memoryview,
+        request: Request,
         offset_at: int,
-        version: int,
         asked: FetchRequest,
         partition: Partition,
         fetch_bytes_max: int,
+        wait: Wait,
     ) -> None:
         """`offset_at` is where the fetch offset lies in the frame."""
+        frame = request.frame
         wanted = asked.topics[0].partitions[0]
-        self._partition = partition
-        self._version = version
+        self.partition = partition
+        self.header = request.header
+        self.asked = asked  # of which the next ones differ in the offset alone
+        self._wait = wait
         self._leader_epoch = wanted.current_leader_epoch
         self._is_committed_only = asked.isolation_level == READ_COMMITTED
         self._bytes_min = max(1, asked.min_bytes)
@@ -86,46 +95,57 @@ class FetchLane:
         if self._is_committed_only:
             data.aborted_transactions = []
         response = FetchResponse(responses=[FetchableTopicResponse(topic.topic, topic.topic_id, [data])])
-        parts, body_bytes = encode_fetch_response(self._version, response)
-        header = frame_response(ApiKey.FETCH, self._version, 0, body_bytes)
+        version = self.header.api_version
+        parts, body_bytes = encode_fetch_response(version, response)
+        header = frame_response(ApiKey.FETCH, version, 0, body_bytes)
         start, rest = b"".join([header, *(part for part in parts if isinstance(part, bytearray))]).split(PLACEHOLDER)
-        end = len(rest) - (TAGS_BYTES if self._version >= FLEXIBLE_FROM else 0)
+        end = len(rest) - (TAGS_BYTES if version >= FLEXIBLE_FROM else 0)
         self._answer_start = start[SIZE_BYTES + CORRELATION_BYTES :]
-        self._length = encode_compact_count if self._version >= FLEXIBLE_FROM else INT32.pack
+        self._length = encode_compact_count if version >= FLEXIBLE_FROM else INT32.pack
         self._answer_middle, self._answer_end = rest[:end].removesuffix(self._length(0)), rest[end:]
         answer = Struct(f">ii{len(self._answer_start)}sqqq{len(self._answer_middle)}s")
         self._answer, self._size_without_records = answer.pack, answer.size - SIZE_BYTES + len(self._answer_end)
 
-    def take(self, frame: memoryview | None, received: memoryview, frame_bytes_max: int, _: Connection, /) -> Taken:
+    def take(
+        self, frame: memoryview | None, received: memoryview, frame_bytes_max: int, connection: Connection, /
+    ) -> Taken:
         """One at a time: whoever sends two at once gets the second by the general way."""
         if frame is not None:
-            parts = self._parts(self._size + frame) if len(frame) == self._frame_bytes else ()
-            return (parts, 1, 0) if parts else NOTHING_TAKEN
+            replies = self._replies(self._size + frame, connection) if len(frame) == self._frame_bytes else None
+            return NOTHING_TAKEN if replies is None else (replies, 1, 0)
         if len(received) < self._framed_bytes or self._frame_bytes > frame_bytes_max:
             return NOTHING_TAKEN
-        parts = self._parts(received)
-        return (parts, 1, self._framed_bytes) if parts else NOTHING_TAKEN
+        replies = self._replies(received, connection)
+        return NOTHING_TAKEN if replies is None else (replies, 1, self._framed_bytes)
 
-    def _parts(self, framed: Buffer) -> tuple[Part, ...]:
-        """Empty: it is not alike, or there is something to be said that the general way says better."""
+    def _replies(self, framed: Buffer, connection: Connection) -> tuple[Part, ...] | list[Pending] | None:
+        """None: it is not alike, or there is something to be said that the general way says better."""
         before, correlation_id, after, offset, rest = self._read_framed(framed)
-        partition = self._partition
+        if after != self._after_correlation or rest != self._after_offset or before != self._before_correlation:
+            return None
+        parts = self.parts_from(offset, correlation_id)
+        if parts or parts is None:
+            return parts
+        asked = self.asked
+        return (
+            [self._wait(self, correlation_id, offset, connection)] if asked.max_wait_ms > 0 < asked.min_bytes else None
+        )
+
+    def parts_from(self, offset: int, correlation_id: int) -> tuple[Part, ...] | None:
+        """The answer; empty where there is too little yet, None where the general way has to give it."""
+        partition = self.partition
         leader = partition.leader
-        if (
-            after != self._after_correlation
-            or rest != self._after_offset
-            or before != self._before_correlation
-            or leader is None
-            or (self._leader_epoch != leader.leader_epoch and self._leader_epoch != NO_EPOCH)
-        ):
-            return ()
+        if leader is None or (self._leader_epoch != leader.leader_epoch and self._leader_epoch != NO_EPOCH):
+            return None
         try:
             found = partition.read(offset, self._bytes_max, committed_only=self._is_committed_only)
             records_bytes = found.length
-            if records_bytes < self._bytes_min or (self._is_committed_only and self._has_aborted(offset, found)):
+            if records_bytes < self._bytes_min:
                 return ()
+            if self._is_committed_only and self._has_aborted(offset, found):
+                return None
         except (Refused, StorageFailed):
-            return ()
+            return None
         length = self._length(records_bytes)
         head = self._answer(
             self._size_without_records + len(length) + records_bytes,
@@ -138,13 +158,21 @@ class FetchLane:
         )
         return head + length, found, self._answer_end
 
+    def asked_from(self, offset: int) -> FetchRequest:
+        """The request, as it would have been decoded."""
+        asked, topic = copy(self.asked), copy(self.asked.topics[0])
+        wanted = copy(topic.partitions[0])
+        wanted.fetch_offset = offset
+        topic.partitions, asked.topics = [wanted], [topic]
+        return asked
+
     def _has_aborted(self, offset: int, found: LogSlice) -> bool:
-        partition = self._partition
+        partition = self.partition
         return bool(partition.log.aborted_transactions_in(offset, found, partition.last_stable_offset))
 
 
 def fetch_lane_of(
-    request: Request, asked: FetchRequest, partition: Partition, fetch_bytes_max: int
+    request: Request, asked: FetchRequest, partition: Partition, fetch_bytes_max: int, wait: Wait
 ) -> FetchLane | None:
     """The lane that this request, which has one partition, leaves behind; None where there is more to it."""
     wanted, version = asked.topics[0].partitions[0], request.api_version
@@ -158,9 +186,7 @@ def fetch_lane_of(
     offset_at = fetch_offset_position(version, asked.topics[0].topic)
     if not _is_offset_at(offset_at, version, request.body):
         return None
-    return FetchLane(
-        request.frame, request.header.body_position + offset_at, version, asked, partition, fetch_bytes_max
-    )
+    return FetchLane(request, request.header.body_position + offset_at, asked, partition, fetch_bytes_max, wait)
 
 
 def _is_offset_at(position: int, version: int, body: memoryview) -> bool:

@@ -235,12 +235,6 @@ class FollowerPoll(LongPoll[FollowerFetches, Attention]):
         self._watched.waiting = self
         self._watched.wake_after(self._asked.max_wait_ms, now_ms, self._fetches.host)
 
-    def wake(self, _: object = None) -> None:
-        """More may move in the same receive: look at them together."""
-        if not self._is_looking:
-            self._is_looking = True
-            (self._request.connection.call_afterwards or self._fetches.host.call_soon)(self._look)
-
     def time_passed(self) -> None:
         """Some has, since this fetch or one before it began to wait."""
         now_ms = self._fetches.host.now_ms()

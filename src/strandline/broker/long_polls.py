@@ -10,6 +10,7 @@ import logging
 from abc import abstractmethod
 from typing import Generic, Protocol, TypeVar
 
+from strandline.broker.connection import Part
 from strandline.broker.dispatch import Body, Request
 from strandline.broker.fetch_sessions import FetchContext
 from strandline.broker.host import Host
@@ -42,10 +43,10 @@ class LongPoll(Generic[FetchesT, WatchedT]):
         request.when_abandoned = self._end
 
     def wake(self, _: object = None) -> None:
-        """More may move in the same turn: look at them together."""
+        """More may move in the same receive: look at them together."""
         if not self._is_looking:
             self._is_looking = True
-            self._fetches.host.call_soon(self._look)
+            (self._request.connection.call_afterwards or self._fetches.host.call_soon)(self._look)
 
     def _look(self, *, is_last: bool = False) -> None:
         """Whatever goes wrong that nobody foresaw, the peer must not wait for ever: its connection ends."""
@@ -53,16 +54,23 @@ class LongPoll(Generic[FetchesT, WatchedT]):
         if self._request.parts is not None or self._request.connection.is_closed:
             return
         try:
-            body = self._body(is_last)
+            parts = self._parts(is_last)
         except Exception:
             logger.exception("a long poll failed; its connection is closed")
             self._end()
             self._request.connection.end("a long poll failed here")
             self._request.deliver([])
             return
-        if body is not None:
+        if parts is not None:
             self._end()
-            self._request.answer_at_once(body)
+            self._request.deliver_at_once(parts)
+
+    def _parts(self, is_last: bool) -> list[Part] | None:
+        body = self._body(is_last)
+        if body is None:
+            return None
+        framed = self._request.framed(body)
+        return [framed] if isinstance(framed, bytes) else framed
 
     @abstractmethod
     def _begin(self) -> None:

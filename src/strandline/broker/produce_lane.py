@@ -12,7 +12,8 @@ together: one write, one answer of many. Whatever does not fit takes the general
 leave a new lane behind.
 
 One that fills many partitions sends each its own request (librdkafka does), so a connection has many lanes, found by
-what stands before the records. Their number is bounded; beyond that the general way is the way.
+what stands before the records. Their number is bounded, of a connection and of all; beyond that the general way is
+the way, which costs half as much again.
 """
 
 from __future__ import annotations
@@ -48,7 +49,8 @@ from strandline.wire.versions import ApiKey
 
 ALL_IN_SYNC = -1
 FIRST_VERSION = 7  # older ones may not have zstd, and answers before 5 have no log start offset
-LANES_MAX = 128  # of a connection
+LANES_MAX = 2_048  # of a connection, half a kilobyte each
+LANES_OF_ALL_MAX = 16_384  # but each connection may have one
 MISSES_MAX = 32 * LANES_MAX  # then those that there are have had their time
 LENGTH = Struct(">i")
 read_correlation_id = Struct(">i").unpack_from
@@ -185,6 +187,7 @@ class ProduceLanes:
     """Those of one connection, whose requests name topic and partition in as many bytes."""
 
     __slots__ = ("_by_key", "_key_end", "_missed")
+    count_of_all = 0
 
     def __init__(self, key_end: int) -> None:
         self._key_end = key_end
@@ -208,16 +211,26 @@ class ProduceLanes:
 
     def has_room_for(self, key: bytes) -> bool:
         """Who has turned to other partitions gets room for them, in time."""
-        if len(self._by_key) < LANES_MAX or key in self._by_key:
+        if key in self._by_key:
+            return True
+        if len(self._by_key) < LANES_MAX and ProduceLanes.count_of_all < LANES_OF_ALL_MAX:
             return True
         self._missed += 1
         if self._missed >= MISSES_MAX:
-            self._by_key.clear()
-            self._missed = 0
+            self.clear()
         return not self._by_key
 
     def add(self, lane: ProduceLane) -> None:
+        ProduceLanes.count_of_all += lane.key not in self._by_key
         self._by_key[lane.key] = lane
+
+    def clear(self) -> None:
+        ProduceLanes.count_of_all -= len(self._by_key)
+        self._by_key.clear()
+        self._missed = 0
+
+    def __del__(self) -> None:
+        ProduceLanes.count_of_all -= len(self._by_key)
 
 
 def open_lane(

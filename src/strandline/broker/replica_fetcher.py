@@ -204,8 +204,12 @@ class ReplicaFetcher:
         return least
 
     def _request_of(self, partition: Partition, now_ms: int) -> FollowerRequest | None:
+        """None of a log that has failed: it may count what it could not write, and to ask for more would be to say that
+        it is there."""
         follower = partition.follower
-        return None if follower is None or follower.leader != self._leader_id else follower.request(now_ms)
+        if follower is None or follower.leader != self._leader_id or partition.log.failure is not None:
+            return None
+        return follower.request(now_ms)
 
     def _ask_epoch_ends(self, asked: list[tuple[Partition, AskEpochEnd]]) -> None:
         topics = [

@@ -166,6 +166,8 @@ class Server:
             self.counters.closed_for_protocol += 1
             logger.info("connection from %s closed: %s", connection.peer_host, connection.complaint)
         self._buffered_bytes -= channel.buffered_bytes
+        if connection.lane is not None:
+            self.loop.call_soon(connection.forget_lane)
         self._channels.remove(channel)
         self.counters.closed += 1
         self.counters.closed_traffic = self.counters.closed_traffic.plus(channel.traffic())

@@ -50,7 +50,7 @@ def _names_among(known: tuple[str, ...], value: str) -> tuple[str, ...]:
 @click.option("--seed", type=int, default=1, show_default=True, help="What decides everything that happens.")
 @click.option("--seeds", type=click.IntRange(1), default=1, show_default=True, help="So many runs, from --seed on.")
 @click.option("--brokers", type=click.IntRange(1, 9), default=3, show_default=True)
-@click.option("--seconds", type=click.IntRange(1), default=600, show_default=True, help="Of them 120 are busy.")
+@click.option("--seconds", type=click.IntRange(1), default=1200, show_default=True, help="Of them 120 are busy.")
 @click.option("--steps", "steps_max", type=click.IntRange(1), help="Stop after so many steps.")
 @click.option("--faults", callback=_fault_names, metavar="NAME,…", help=f"Only these of: {', '.join(FAULTS)}.")
 @click.option(

@@ -11,7 +11,7 @@ RECORDS = "records"  # the load of plain producers and consumers
 class Options:
     seed: int
     brokers: int = 3
-    seconds: int = 600  # of work and faults, in simulated time; two minutes of it are busy (`seasons`)
+    seconds: int = 1_200  # of work and faults, in simulated time; two minutes of it are busy (`seasons`)
     faults: tuple[str, ...] | None = None  # by their names; None: all
     load: tuple[str, ...] = (RECORDS,)  # by their names (`loads`)
     steps_max: int | None = None  # stop there

@@ -12,9 +12,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from strandline.broker.connection import Connection, Part
 from strandline.broker.dispatch import Body, Instead, Request
 from strandline.broker.fetch_answers import diverging_epoch, partition_of, partitions_of, placed, topic_response
-from strandline.broker.fetch_lane import fetch_lane_of
+from strandline.broker.fetch_lane import FetchLane, fetch_lane_of
 from strandline.broker.fetch_sessions import FetchContext, FetchSessions, FollowedPartition, TopicKey
 from strandline.broker.follower_fetches import FollowerFetches
 from strandline.broker.host import Host
@@ -35,6 +36,8 @@ from strandline.wire.messages.fetch import (
 )
 
 READ_COMMITTED = 1
+NO_FRAME = memoryview(b"")
+NO_CONTEXT = FetchContext([])  # of whoever makes it when it is needed
 Answers = list[tuple[FollowedPartition, PartitionData]]
 
 
@@ -59,13 +62,13 @@ class FetchHandler:
         if asked.replica_state.replica_id >= 0:
             return self._followers.answer(request, asked)
         try:
-            context = self._sessions.context(request.api_version, asked, self.host.now_ms())
+            context = self.context(request.api_version, asked)
         except Refused as refused:
             return encode_fetch_response(request.api_version, FetchResponse(error_code=refused.error_code))
         answers, is_enough = self.read(context, asked)
+        if context.session is None and len(asked.topics) == 1 and len(asked.topics[0].partitions) == 1:
+            self._open_lane(request, asked, answers[0][0])
         if is_enough or asked.max_wait_ms <= 0:
-            if context.session is None and len(asked.topics) == 1 and len(asked.topics[0].partitions) == 1:
-                self._open_lane(request, asked, answers[0][0])
             return self.body(request.api_version, context, answers)
         watched = [partition_of(self._partitions, followed) for followed in context.followed]
         poll = ConsumerPoll(self, request, asked, context, watched)
@@ -73,11 +76,21 @@ class FetchHandler:
             partition.watch(poll)
         return Instead.PARKED
 
+    def context(self, version: int, asked: FetchRequest) -> FetchContext:
+        return self._sessions.context(version, asked, self.host.now_ms())
+
     def _open_lane(self, request: Request, asked: FetchRequest, followed: FollowedPartition) -> None:
         """If the next request of the connection looks like this one, it will be known by that."""
         partition = partitions_of(self._partitions, followed.topic).get(followed.partition)
         if partition is not None:
-            request.connection.lane = fetch_lane_of(request, asked, partition, self._fetch_max_bytes)
+            lane = fetch_lane_of(request, asked, partition, self._fetch_max_bytes, self._wait_in_lane)
+            request.connection.lane = lane
+
+    def _wait_in_lane(self, lane: FetchLane, correlation_id: int, offset: int, connection: Connection) -> Request:
+        header = lane.header._replace(correlation_id=correlation_id)
+        request = Request(connection, header, NO_FRAME)
+        lane.partition.watch(LanePoll(self, request, lane, offset))
+        return request
 
     # Reading.
 
@@ -151,6 +164,28 @@ class ConsumerPoll(LongPoll[FetchHandler, list[Partition]]):
         self._timer.cancel()
         for partition in self._watched:
             partition.unwatch(self)
+
+
+class LanePoll(ConsumerPoll):
+    """One whose request was known by its likeness; its answer is made in the same way."""
+
+    __slots__ = ("_lane", "_offset")
+
+    def __init__(self, fetches: FetchHandler, request: Request, lane: FetchLane, offset: int) -> None:
+        self._lane = lane
+        self._offset = offset
+        super().__init__(fetches, request, lane.asked, NO_CONTEXT, [lane.partition])
+
+    def _parts(self, is_last: bool) -> list[Part] | None:
+        found = self._lane.parts_from(self._offset, self._request.header.correlation_id)
+        if found:
+            return list(found)
+        return super()._parts(is_last) if is_last or found is None else None
+
+    def _body(self, is_last: bool) -> Body | None:
+        self._asked = self._lane.asked_from(self._offset)
+        self._context = self._fetches.context(self._request.api_version, self._asked)
+        return super()._body(is_last)
 
 
 def _aborted(partition: Partition, fetch_offset: int, found: LogSlice) -> list[AbortedTransaction]:
