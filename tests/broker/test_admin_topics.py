@@ -69,6 +69,21 @@ def test_defaults_are_the_brokers(tmp_path: Path) -> None:
         assert sources["retention.ms"] == ConfigSource.DEFAULT
 
 
+def test_each_topic_of_a_request_is_described_with_its_own_settings(peer: AdminPeer) -> None:
+    short, plain, shorter, again = peer.create(
+        topic("short", 1, 1, configs={"retention.ms": "5"}),
+        topic("plain", 1, 1),
+        topic("shorter", 1, 1, configs={"retention.ms": "4"}),
+        topic("again", 1, 1, configs={"retention.ms": "5"}),
+    )
+    described = [
+        next((config.value, config.config_source) for config in result.configs or () if config.name == "retention.ms")
+        for result in (short, plain, shorter, again)
+    ]
+    own, default = ConfigSource.DYNAMIC_TOPIC, ConfigSource.DEFAULT
+    assert described == [("5", own), ("604800000", default), ("4", own), ("5", own)]
+
+
 def test_replicas_may_be_assigned_by_hand(peer: AdminPeer) -> None:
     (result,) = peer.create(topic("orders", assignments={0: [1], 1: [1]}))
     assert (result.error_code, result.num_partitions) == (0, 2)

@@ -13,6 +13,7 @@ from typing import TypeVar
 from strandline.broker.configs.checks import names_without_effect, parse_broker, usable_broker, usable_topic
 from strandline.metadata import paths
 from strandline.metadata.config_values import decode_config
+from strandline.metadata.errors import NoNode
 from strandline.metadata.store import Session
 from strandline.model.settings import LogSettings, PropertySettings, ReplicationSettings
 
@@ -55,10 +56,10 @@ class Configuration:
         return found
 
     def log_settings(self, topic: str) -> LogSettings:
-        return LogSettings.from_properties(self.topics.get(topic, {}), self.broker_properties())
+        return self.of_topic(LogSettings, topic)
 
     def replication_settings(self, topic: str) -> ReplicationSettings:
-        return ReplicationSettings.from_properties(self.topics.get(topic, {}), self.broker_properties())
+        return self.of_topic(ReplicationSettings, topic)
 
     def names_without_effect(self) -> list[str]:
         """Of what the file and `--set` say."""
@@ -75,7 +76,9 @@ class Configuration:
             self.topics[topic] = self._usable(topic, await _stored(session, paths.TOPIC_CONFIGS, topic))
 
     def of_topic(self, settings: type[Settings], topic: str) -> Settings:
-        return settings.from_properties(self.topics.get(topic, {}), self.broker_properties())
+        """Most topics set nothing of their own: they share what the broker's settings make."""
+        own = self.topics.get(topic)
+        return settings.from_properties(own, self.broker_properties()) if own else self.of_broker(settings)
 
     async def load_topic(self, session: Session, topic: str) -> None:
         """A topic that has just come."""
@@ -138,6 +141,8 @@ def merged(*layers: Mapping[str, str]) -> dict[str, str]:
 
 async def _stored(session: Session, config_type: str, entity: str) -> dict[str, str]:
     path = paths.entity_path(config_type, entity)
-    if await session.exists(paths.config_path(path)) is None:
+    try:
+        node = await session.get(paths.config_path(path))
+    except NoNode:
         return {}
-    return decode_config(path, (await session.get(paths.config_path(path))).data)
+    return decode_config(path, node.data)

@@ -241,8 +241,7 @@ class Office:
         names = set(await self._reads.names_in(paths.TOPICS, self._topics_changed))
         new = names - self._known_topics
         self._known_topics |= new
-        for topic in sorted(new):
-            await self._see_topic(topic)
+        await each_of(self._see_topic(topic) for topic in sorted(new))
 
     async def _states(self, partitions: Sequence[TopicPartition]) -> dict[TopicPartition, NodeData | None]:
         nodes = await each_of(self._reads.node(paths.partition_state_path(name)) for name in partitions)

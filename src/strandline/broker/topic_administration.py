@@ -258,6 +258,8 @@ class TopicAdministration:
         await self._turns.wait_and_take(topics)
         try:
             outcomes = await all_of(self._delete(topic, topic_id) for topic, topic_id in topics.items())
+            gone = [topic for topic, outcome in zip(topics, outcomes, strict=True) if outcome is None]
+            await self._until_unknown(gone)
             return dict(zip(topics, outcomes, strict=True))
         finally:
             self._turns.give_back(topics)
@@ -265,7 +267,10 @@ class TopicAdministration:
     async def _delete(self, topic: str, topic_id: UUID | None) -> None:
         _check(await self._ask(lambda number: DeleteTopicRequest(request=number, topic=topic, topic_id=topic_id)))
         await self._waiting.until_gone(topic, TOPIC_TIMEOUT_MS)
-        await self._waiting.until(lambda: not self._loop.knows(topic), TOPIC_TIMEOUT_MS)  # its name is free again
+
+    async def _until_unknown(self, topics: Sequence[str]) -> None:
+        """To the controller, which makes their names free again."""
+        await self._waiting.until(lambda: not any(map(self._loop.knows, topics)), TOPIC_TIMEOUT_MS)
 
     async def _ask(self, make_request: Callable[[int], Request]) -> Reply:
         try:

@@ -87,6 +87,8 @@ def usable_broker(whose: str, properties: Properties, weaker: Properties) -> dic
 
 
 def _usable(whose: str, properties: Properties, parse: Callable[[Properties], None]) -> dict[str, str]:
+    if not properties:
+        return {}
     try:
         parse(properties)
         return dict(properties)

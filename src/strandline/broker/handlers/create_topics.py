@@ -28,6 +28,9 @@ from strandline.wire.messages.create_topics import (
     CreateTopicsResponse,
 )
 
+DESCRIBED_FROM = 5
+Descriptions = dict[frozenset[tuple[str, str]], list[CreatableTopicConfigs]]  # by the settings a topic has of its own
+
 
 def create_topics_handler(
     controller: TopicAdministration, requests: TopicRequests, configuration: Configuration, host: Host
@@ -59,13 +62,21 @@ def create_topics_handler(
         result.error_code, result.error_message = error_of(new if isinstance(new, Refused) else outcome)
         if isinstance(new, NewTopic) and not result.error_code:
             result.num_partitions, result.replication_factor = new.partition_count, new.replication_factor
-            result.configs = [
-                CreatableTopicConfigs(each.name, each.value, each.is_read_only, each.source, each.is_sensitive)
-                for each in describe_topic(configuration, new.properties)
-            ]
         if isinstance(outcome, UUID):
             result.topic_id = outcome.bytes
         return result
+
+    def describe(result: CreatableTopicResult, new: NewTopic | Refused, alike: Descriptions) -> None:
+        """Topics of one request mostly have the same settings of their own: those share one description."""
+        if result.error_code or not isinstance(new, NewTopic):
+            return
+        own = frozenset(new.properties.items())
+        if own not in alike:
+            alike[own] = [
+                CreatableTopicConfigs(each.name, each.value, each.is_read_only, each.source, each.is_sensitive)
+                for each in describe_topic(configuration, new.properties)
+            ]
+        result.configs = alike[own]
 
     async def answer(request: Request) -> bytes:
         asked = decode(CreateTopicsRequest, request.api_version, request.body)
@@ -77,6 +88,9 @@ def create_topics_handler(
         results = await in_turns(
             host, asked.topics, lambda topic: told(topic, accepted[topic.name], outcomes.get(topic.name))
         )
+        if request.api_version >= DESCRIBED_FROM:
+            alike: Descriptions = {}
+            await in_turns(host, results, lambda result: describe(result, accepted[result.name], alike))
         return await encoded(host, CreateTopicsResponse(topics=results), request.api_version, len(results))
 
     return by_procedure(answer)
