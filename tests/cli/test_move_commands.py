@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from strandline.testing import Cluster
 LISTED = "leader.replication.throttled.replicas"
 RATE = "leader.replication.throttled.rate"
 NO_LIMIT = str(2**63 - 1)
+WAIT_S = 20
 SETTINGS = {
     "auto.leader.rebalance.enable": "false",
     "default.replication.factor": 2,
@@ -29,7 +31,8 @@ def cluster() -> Iterator[Cluster]:
 
 @pytest.fixture
 def commands(cluster: Cluster) -> Commands:
-    return Commands(cluster.bootstrap)
+    """Of one broker alone: another may hear of a change a moment later."""
+    return Commands(cluster.bootstrap.partition(",")[0])
 
 
 def replicas_of(commands: Commands, topic: str) -> list[int]:
@@ -43,6 +46,10 @@ def create(commands: Commands, topic: str, *brokers: int) -> None:
     commands("topic", "create", topic, "-p", "1", "-r", str(len(brokers)))
     commands("produce", topic, stdin=b"first\nsecond\n")
     commands("reassign", "execute", f"{topic}/0={','.join(map(str, brokers))}")
+    deadline = time.monotonic() + WAIT_S
+    while replicas_of(commands, topic) != list(brokers):  # the controller says that it is done before all have heard
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
 
 
 class TestReassign:

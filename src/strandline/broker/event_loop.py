@@ -5,8 +5,9 @@ context: some 2 µs, a third of what a small request costs. A broker has one cal
 that between. So `add_reader` and `add_writer`, which raw sockets use, keep their callbacks in the selector, and its
 `select` calls them; what asyncio registers itself (its self-pipe, transports) is returned to it as ever.
 
-Both doors are asyncio's public ones: an event loop may be given any selector, and may be subclassed. Whatever is
-thrown goes to the loop's exception handler, and who is ready is called once between two timers, as in asyncio.
+Both doors are asyncio's public ones: an event loop may be given any selector, and may be subclassed (decision 10).
+Whatever is thrown goes to the loop's exception handler, and who is ready is called once between two timers, as in
+asyncio.
 """
 
 from __future__ import annotations
