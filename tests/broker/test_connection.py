@@ -9,6 +9,7 @@ from tests.broker.scripted_handler import ScriptedHandler, framed, joined
 
 from strandline.broker.connection import Connection, Part
 from strandline.model.failures import BrokenInvariant
+from strandline.wire import framing
 
 
 class Peer:
@@ -60,6 +61,27 @@ def test_a_large_frame_is_received_straight_into_its_room() -> None:
         position += count
         peer.sent += joined(peer.connection.filled(count))
     assert peer.sent == stream
+
+
+def test_the_room_of_a_large_frame_is_used_again_wherever_its_end_came(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its last bytes often come into the shared buffer, with the beginning of the next frame."""
+    made: list[bytearray] = []
+    monkeypatch.setattr(framing, "spares", made)
+    peer = Peer()
+    body = b"e" * 1_000_000
+    stream = framed(body, body, body)
+    position = 0
+    while position < len(stream):
+        room = peer.connection.room()
+        count = min(len(stream) - position, 70_000 if room is None else min(len(room), 50_000))
+        if room is None:
+            peer.send(stream[position : position + count])
+        else:
+            room[:count] = stream[position : position + count]
+            peer.sent += joined(peer.connection.filled(count))
+        position += count
+    assert peer.sent == stream
+    assert len(made) == 1, "one buffer was made, and is there for the next"
 
 
 class TestParked:

@@ -141,11 +141,12 @@ class Connection:
 
     def receive(self, received: memoryview) -> list[Part]:
         """Handle all whole frames in these bytes; what to send now. The bytes may be overwritten afterwards."""
+        begun: memoryview | None = None
         try:
             frame: memoryview | None = None
             if self._cutter.is_within_frame:
-                frame, count = self._cutter.complete(received)
-                received = received[count:]
+                begun, count = self._cutter.complete(received)
+                frame, received = begun, received[count:]
             if self.lane is not None:
                 frame, received = self._take_alike(frame, received)
             if frame is not None:
@@ -155,7 +156,10 @@ class Connection:
                     self._take(frame)
         except ProtocolError as error:
             self._end(str(error))
-        return self._settled()
+        output = self._settled()
+        if begun is not None:
+            self._cutter.reuse(begun)
+        return output
 
     def _take_alike(self, frame: memoryview | None, received: memoryview) -> tuple[memoryview | None, memoryview]:
         """While requests look like some before, they go their short way from here. Gives what is left."""

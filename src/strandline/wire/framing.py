@@ -116,7 +116,7 @@ class FrameCutter:
         return self._take_completed()
 
     def reuse(self, frame: memoryview) -> None:
-        """Nobody looks at this frame, which `filled` gave, any more."""
+        """Nobody looks at this frame, which `filled` or `complete` gave, any more."""
         buffer = frame.obj
         if len(spares) < SPARES_MAX and type(buffer) is bytearray and len(buffer) == SPARE_BYTES:
             spares.append(buffer)
