@@ -7,7 +7,7 @@ import time
 import pytest
 from confluent_kafka import Consumer
 from tests.chaos import stuck_clients
-from tests.chaos.stuck_clients import ClientWatch, main_threads, switches_of
+from tests.chaos.stuck_clients import CHECK_EVERY_S, STUCK_S, ClientWatch, main_threads, switches_of
 
 NOBODY = {"bootstrap.servers": "127.0.0.1:1", "group.id": "g", "log_level": 0}
 
@@ -15,16 +15,16 @@ NOBODY = {"bootstrap.servers": "127.0.0.1:1", "group.id": "g", "log_level": 0}
 def test_a_client_without_any_broker_is_not_stuck() -> None:
     """Its main thread wakes by timers of its own."""
     stuck: list[str] = []
-    watch = ClientWatch(stuck.append, check_every_s=2.5)
+    watch = ClientWatch(stuck.append)
     consumer = watch.make("member-0", lambda: Consumer(NOBODY))
     try:
         (main,) = main_threads() & set(watch._watched["member-0"]._threads)
-        before = switches_of(main)
-        for _ in range(2):
+        for _ in range(2 * int(STUCK_S / CHECK_EVERY_S)):
+            before, deadline = switches_of(main), time.monotonic() + 10
             watch.check()
-            time.sleep(2.5)
-        watch.check()
-        assert switches_of(main) > before
+            while switches_of(main) == before:
+                assert time.monotonic() < deadline
+                time.sleep(0.05)
         assert stuck == []
     finally:
         consumer.close()

@@ -281,7 +281,7 @@ LOAD_MUTATIONS = (
         keep_tokens,
         (*ZOMBIES, "slow_network"),
         invariant="WholeTransactions",
-        seed=3,
+        seed=27,
         load=TRANSACTIONS,
     ),
     Mutation(

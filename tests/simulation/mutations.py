@@ -286,7 +286,7 @@ MUTATIONS = (
         replaced(Leader, "check_epoch", nothing),
         (*ZOMBIES, "stop"),
         "FollowersOfTheEpoch",
-        7,
+        21,
     ),
     Mutation(
         "a follower joins the ISR at once",
@@ -320,7 +320,7 @@ MUTATIONS = (
         "the ISR is written whatever its version", write_isr_unconditionally, (*ZOMBIES, "slow_network"), "StrongIsr", 3
     ),
     Mutation("leaderships are written whatever their version", write_leaderships_unconditionally, STORE, "Progress", 8),
-    Mutation("a controller acts before it has read", step_before_in_charge, ("kill_all",), "StrongIsr", 2),
+    Mutation("a controller acts before it has read", step_before_in_charge, ("kill_all",), "StrongIsr", 15),
     Mutation("consumers read beyond the high watermark", read_beyond_high_watermark, ELECTIONS, "ReadsAreTrue", 1),
     Mutation(
         "consumers are refused beyond the high watermark", refuse_beyond_high_watermark, ELECTIONS, "ReadsAreTrue", 3
