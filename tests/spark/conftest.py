@@ -31,6 +31,9 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     """A session on two cores of this machine, whose workers are this Python with this checkout."""
     from pyspark.sql import SparkSession
 
+    from strandline.spark.data_source import StrandlineDataSource
+    from strandline.spark.segments_source import SegmentsSource
+
     ways = os.environ.get("PYTHONPATH", "")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("SPARK_LOCAL_IP", "127.0.0.1")
@@ -50,5 +53,9 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
         for name, value in settings.items():
             builder = builder.config(name, value)
         session = builder.getOrCreate()
+        # Spark finds them by itself, as in all programs that these tests start; but it looks by a process of its own,
+        # and where that is slow on a busy machine, it takes them for missing in some later query.
+        for source in (StrandlineDataSource, SegmentsSource):
+            session.dataSource.register(source)
         yield session
         session.stop()
