@@ -63,17 +63,8 @@ def _produce(run: Run, what: str, batch: bytes, connections: int, requests: int,
         ours += found[0]
         bare += found[1]
     gigabytes, thousands = requests * len(batch) / 1e9, requests / 1e3
-    verdict = None if aim is None else Aim(at_least=aim, of_share=True)
     return [
-        Row(
-            what=what,
-            unit="MB/s",
-            ours=rate(ours, gigabytes * 1e3),
-            twin="a bare loop",
-            theirs=rate(bare, gigabytes * 1e3),
-            share=share(ours, bare),
-            aim=verdict,
-        ),
+        _beside(what, ours, "a bare loop", bare, gigabytes, aim),
         _cost("  CPU for a GB", "s", ours, bare, gigabytes),
         _cost("  CPU for 1,000 requests", "ms", ours, bare, thousands / 1e3),
     ]
@@ -86,6 +77,18 @@ def _flood(served: Served, request: bytes, answer_bytes: int, connections: int, 
         return meter.timing()
 
     return turn
+
+
+def _beside(what: str, ours: list[Timing], twin: str, theirs: list[Timing], gigabytes: float, aim: float | None) -> Row:
+    return Row(
+        what=what,
+        unit="MB/s",
+        ours=rate(ours, gigabytes * 1e3),
+        twin=twin,
+        theirs=rate(theirs, gigabytes * 1e3),
+        share=share(ours, theirs),
+        aim=None if aim is None else Aim(at_least=aim, of_share=True),
+    )
 
 
 def _cost(what: str, unit: str, ours: list[Timing], theirs: list[Timing], amount: float) -> Row:
@@ -117,15 +120,7 @@ def _fetch(run: Run, what: str, bytes_max: int, aim: float | None) -> list[Row]:
         bare += found[1]
     gigabytes = len(starts) * bytes_max / 1e9
     return [
-        Row(
-            what=what,
-            unit="MB/s",
-            ours=rate(ours, gigabytes * 1e3),
-            twin="bare sendfile",
-            theirs=rate(bare, gigabytes * 1e3),
-            share=share(ours, bare),
-            aim=None if aim is None else Aim(at_least=aim, of_share=True),
-        ),
+        _beside(what, ours, "bare sendfile", bare, gigabytes, aim),
         _cost("  CPU for a GB", "s", ours, bare, gigabytes),
     ]
 

@@ -75,11 +75,6 @@ class Request(Pending):
         framed = self.framed(body)
         self.deliver([framed] if isinstance(framed, bytes) else framed)
 
-    def answer_at_once(self, body: Body) -> None:
-        """The same, for who was called by the event loop: amid another request it would be too early."""
-        framed = self.framed(body)
-        self.deliver_at_once([framed] if isinstance(framed, bytes) else framed)
-
     def framed(self, body: Body) -> bytes | list[Part]:
         api_key, api_version, correlation_id, _, _ = self.header
         if isinstance(body, bytes):

@@ -58,25 +58,24 @@ class CallingSelector(selectors.BaseSelector):
     def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
         """Call who has a callback; give back the keys of the others."""
         ready: list[tuple[selectors.SelectorKey, int]] = []
-        readers = self.readers
-        try:
-            for descriptor, event in self._epoll.poll(timeout, EVENTS_MAX):
-                # Looked up when its turn comes: one before it may have closed it, or taken it off.
-                if event != OUT and (callback := readers.get(descriptor)) is not None:
-                    try:
-                        callback()
-                    except Exception as failure:
-                        self._when_failed(failure)
-                if event != IN and (callback := self.writers.get(descriptor)) is not None:
-                    try:
-                        callback()
-                    except Exception as failure:
-                        self._when_failed(failure)
-                if (key := self._keys.get(descriptor)) is not None:
-                    ready.append((key, _events_of(event) & key.events))
-        except InterruptedError:
-            pass
+        for descriptor, event in self._epoll.poll(timeout, EVENTS_MAX):
+            # Looked up when its turn comes: one before it may have closed it, or taken it off.
+            if event != OUT and (callback := self.readers.get(descriptor)) is not None:
+                self._call(callback)
+            if event != IN and (callback := self.writers.get(descriptor)) is not None:
+                self._call(callback)
+            if (key := self._keys.get(descriptor)) is not None:
+                ready.append((key, _events_of(event) & key.events))
         return ready
+
+    def _call(self, callback: Callback) -> None:
+        """What goes wrong in one is no matter of the others, nor of the loop."""
+        try:
+            callback()
+        except (SystemExit, KeyboardInterrupt):
+            raise
+        except BaseException as failure:
+            self._when_failed(failure)
 
     # Callbacks.
 
