@@ -309,6 +309,37 @@ def test_a_producer_that_goes_round_partitions_has_a_lane_for_each() -> None:
     ]  # fmt: skip
 
 
+@pytest.mark.parametrize("version", [8, 9])
+def test_the_first_request_for_another_partition_of_the_topic_goes_the_short_way_too(version: int) -> None:
+    """Else all that came with it would have to follow it the long way."""
+    scene = Scene()
+    scene.send(request(plain(), version=version))
+    with patch("strandline.broker.handlers.produce.decode_produce_request", side_effect=AssertionError):
+        stream = b"".join(request(plain(), n, index=index, version=version) for n, index in enumerate([1, 0, 1]))
+        answers = answers_in(scene.send(stream), version)
+    heard = [(number, answer.index, answer.base_offset) for number, answer in answers]
+    assert heard == [(0, 1, 0), (1, 0, 1), (2, 1, 1)]
+    assert lanes_of(scene) == [0, 1]
+
+
+def test_a_partition_that_there_is_not_has_no_lane() -> None:
+    scene = Scene()
+    scene.send(request(plain()))
+    ((_, answer),) = answers_in(scene.send(request(plain(), index=2)))
+    assert answer.error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    assert lanes_of(scene) == [0]
+
+
+def test_another_partition_that_is_not_led_here_is_refused() -> None:
+    scene = Scene()
+    scene.send(request(plain()))
+    scene.partition(1).stop()
+    ((_, answer),) = answers_in(scene.send(request(plain(), index=1)))
+    assert answer.error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER
+    assert scene.partition(1).log.log_end_offset == 0
+    assert scene.dispatch.failures == 0
+
+
 def test_lanes_are_bounded_and_make_room_in_time() -> None:
     scene = Scene()
     with patch("strandline.broker.produce_lane.LANES_MAX", 1), patch("strandline.broker.produce_lane.MISSES_MAX", 3):

@@ -12,13 +12,16 @@ together: one write, one answer of many. Whatever does not fit takes the general
 leave a new lane behind.
 
 One that fills many partitions sends each its own request (librdkafka does), so a connection has many lanes, found by
-what stands before the records. Their number is bounded, of a connection and of all; beyond that the general way is
-the way, which costs half as much again.
+what stands before the records. Once it has one lane of a topic, the first request for another partition needs nothing
+more than that partition: the two differ in the index, which stands last before the records. It does not go the general
+way, and the requests after it do not have to follow it there. Their number is bounded, of a connection and of all;
+beyond that the general way is the way, which costs half as much again.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from copy import copy
 from functools import cache
 from struct import Struct
 from typing import Protocol
@@ -53,6 +56,8 @@ LANES_MAX = 2_048  # of a connection, half a kilobyte each
 LANES_OF_ALL_MAX = 16_384  # but each connection may have one
 MISSES_MAX = 32 * LANES_MAX  # then those that there are have had their time
 LENGTH = Struct(">i")
+INDEX = Struct(">i")
+INDEX_AND_ERROR = Struct(">ih")  # what stands before the base offset in an answer
 read_correlation_id = Struct(">i").unpack_from
 PLACE = Struct(">qqq")  # base offset, log append time, log start offset in an answer
 PLACEHOLDER = PLACE.pack(0x5374_7261_6E64_6C69, 0x6E65_2068_6967_6820, 0x7761_7465_726D_6172)
@@ -62,6 +67,9 @@ class Appending(Protocol):
     """What becomes of the requests of a lane."""
 
     collected: dict[Partition, list[Buffer]]  # of requests that came before: others must not overtake them
+
+    def partition_beside(self, lane: ProduceLane, index: int) -> Partition | None:
+        """Another of the lane's topic, as it is now."""
 
     def append_run(
         self, lane: ProduceLane, batches: list[memoryview], correlation_ids: list[int], connection: Connection
@@ -120,6 +128,21 @@ class ProduceLane:
         start, self._answer_end = (head + body).split(PLACEHOLDER)
         self._answer_size, self._answer_start = start[:4], start[8:]
         self._answer = _packing(len(self._answer_start), len(self._answer_end))
+
+    def beside(self, key: bytes) -> ProduceLane | None:
+        """The lane of another partition of the topic, if there is one; the key tells which."""
+        (index,) = INDEX.unpack_from(key, len(key) - INDEX.size)
+        partition = self._appending.partition_beside(self, index)
+        if partition is None:
+            return None
+        lane = copy(self)
+        lane.partition, lane.key = partition, key
+        lane._answer_start = self._answer_start[: -INDEX_AND_ERROR.size] + INDEX_AND_ERROR.pack(index, 0)
+        return lane
+
+    def is_begun_by(self, start: memoryview) -> bool:
+        """Whether a frame that begins so has the API and version of the lane."""
+        return start[:CORRELATION_START] == self._before
 
     def response(self, result: PartitionProduceResponse) -> ProduceResponse:
         return ProduceResponse([TopicProduceResponse(self.topic.name, self.topic.topic_id, [result])])
@@ -186,22 +209,36 @@ def _packing(start_bytes: int, end_bytes: int) -> Callable[..., bytes]:
 class ProduceLanes:
     """Those of one connection, whose requests name topic and partition in as many bytes."""
 
-    __slots__ = ("_by_key", "_key_end", "_missed")
+    __slots__ = ("_by_key", "_by_topic", "_key_end", "_missed")
     count_of_all = 0
 
     def __init__(self, key_end: int) -> None:
         self._key_end = key_end
         self._by_key: dict[bytes, ProduceLane] = {}
+        self._by_topic: dict[bytes, ProduceLane] = {}  # one of each, by its key without the index
         self._missed = 0  # requests for which there was no place
 
     def take(
         self, frame: memoryview | None, received: memoryview, frame_bytes_max: int, connection: Connection
     ) -> Taken:
-        if frame is None:
-            lane = self._by_key.get(bytes(received[SIZE_BYTES + CORRELATION_END : SIZE_BYTES + self._key_end]))
-        else:
-            lane = self._by_key.get(self.key_in(frame))
-        return NOTHING_TAKEN if lane is None else lane.take(frame, received, frame_bytes_max, connection)
+        start = received[SIZE_BYTES : SIZE_BYTES + self._key_end] if frame is None else frame
+        lane = self._by_key.get(key := self.key_in(start))
+        if lane is not None:
+            return lane.take(frame, received, frame_bytes_max, connection)
+        lane = self._beside(key, start)
+        if lane is None:
+            return NOTHING_TAKEN
+        taken = lane.take(frame, received, frame_bytes_max, connection)
+        if taken is not NOTHING_TAKEN:
+            self.add(lane)
+        return taken
+
+    def _beside(self, key: bytes, start: memoryview) -> ProduceLane | None:
+        """A new one, where the request is for a partition beside one that is known."""
+        known = self._by_topic.get(key[: -INDEX.size])
+        if known is None or not self._has_room or not known.is_begun_by(start):
+            return None
+        return known.beside(key)
 
     def key_in(self, frame: memoryview) -> bytes:
         return bytes(frame[CORRELATION_END : self._key_end])
@@ -213,20 +250,26 @@ class ProduceLanes:
         """Who has turned to other partitions gets room for them, in time."""
         if key in self._by_key:
             return True
-        if len(self._by_key) < LANES_MAX and ProduceLanes.count_of_all < LANES_OF_ALL_MAX:
+        if self._has_room:
             return True
         self._missed += 1
         if self._missed >= MISSES_MAX:
             self.clear()
         return not self._by_key
 
+    @property
+    def _has_room(self) -> bool:
+        return len(self._by_key) < LANES_MAX and ProduceLanes.count_of_all < LANES_OF_ALL_MAX
+
     def add(self, lane: ProduceLane) -> None:
         ProduceLanes.count_of_all += lane.key not in self._by_key
         self._by_key[lane.key] = lane
+        self._by_topic[lane.key[: -INDEX.size]] = lane
 
     def clear(self) -> None:
         ProduceLanes.count_of_all -= len(self._by_key)
         self._by_key.clear()
+        self._by_topic.clear()
         self._missed = 0
 
     def __del__(self) -> None:

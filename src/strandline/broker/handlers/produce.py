@@ -109,7 +109,7 @@ class ProduceHandler:
         if partition is not None and not partition.is_internal:
             open_lane(request.frame, asked, request.api_version, partition, self, request.connection)
 
-    def _topic(self, version: int, topic: TopicProduceData) -> TopicPartitions:
+    def _topic(self, version: int, topic: TopicProduceData | TopicProduceResponse) -> TopicPartitions:
         if version >= TOPIC_IDS_FROM:
             return self._partitions.by_id.get(topic.topic_id, NO_PARTITIONS)
         return self._partitions.by_name.get(topic.name, NO_PARTITIONS)
@@ -189,6 +189,9 @@ class ProduceHandler:
             return [Refused(ErrorCode.KAFKA_STORAGE_ERROR, str(failure))] * len(batches)
 
     # Requests along a lane.
+
+    def partition_beside(self, lane: ProduceLane, index: int) -> Partition | None:
+        return self._topic(lane.version, lane.topic).get(index)
 
     def append_run(
         self, lane: ProduceLane, batches: list[memoryview], correlation_ids: list[int], connection: Connection
