@@ -4,31 +4,39 @@ from __future__ import annotations
 
 from typing import Any, cast
 
+import pytest
 from tests.broker.manual_host import ManualHost
 
 from strandline.broker.controller_office import Office
 from strandline.broker.peers import Peers
 from strandline.broker.store_reads import TRY_AGAIN_MS
-from strandline.controller.changes import RequestDeletion
+from strandline.controller.changes import Change, RemoveTopic, RequestDeletion
 from strandline.controller.controller import Controller
 from strandline.controller.effects import Effect, Write
 from strandline.controller.events import Event
 from strandline.metadata.answer import Answer
-from strandline.metadata.errors import ConnectionLost
+from strandline.metadata.errors import ConnectionLost, MultiFailed, NotEmpty, StoreError
 from strandline.metadata.store import Session
 
 
-class AwayStore:
-    """Says at once that it is not there, as a client of ZooKeeper does that has no connection."""
+class UnwillingStore:
+    """Says at once that it is not there, as a client of ZooKeeper does that has no connection, or that it will not."""
 
-    def __init__(self, host: ManualHost) -> None:
+    def __init__(self, host: ManualHost, error: StoreError) -> None:
         self.asked = 0
         self._host = host
+        self._error = error
 
     def multi(self, _: object) -> Answer[Any]:
         self.asked += 1
+        return self._answer(self._error)
+
+    def exists(self, _: str) -> Answer[Any]:
+        return self._answer(None)
+
+    def _answer(self, outcome: object) -> Answer[Any]:
         answer: Answer[Any] = Answer()
-        self._host.call_soon(lambda: answer.deliver(ConnectionLost("not connected")))
+        self._host.call_soon(lambda: answer.deliver(outcome))
         return answer
 
 
@@ -37,16 +45,27 @@ class Persistent:
 
     is_active = False
 
-    def step(self, _: Event, __: int) -> tuple[Effect, ...]:
-        return (Write(1, 1, (RequestDeletion("orders"),)),)
+    def __init__(self, change: Change) -> None:
+        self._change = change
+
+    def steps(self, _: object, __: int) -> tuple[Effect, ...]:
+        return (Write(1, 1, (self._change,)),)
 
 
-def test_a_write_of_unknown_outcome_is_not_tried_again_at_once() -> None:
+@pytest.mark.parametrize(
+    ("change", "error", "multis"),
+    [
+        (RequestDeletion("orders"), ConnectionLost("not connected"), 1),
+        (RemoveTopic("orders"), MultiFailed(2, NotEmpty("/brokers/topics/orders")), 2),  # the second way is careful
+    ],
+    ids=["the store is away", "something is in the way"],
+)
+def test_what_will_be_wanted_again_is_not_tried_again_at_once(change: Change, error: StoreError, multis: int) -> None:
     """A topic was to go while the store was away: its controller did nothing but ask, and no broker was served."""
     host = ManualHost(0)
-    store = AwayStore(host)
+    store = UnwillingStore(host, error)
     office = Office(
-        cast(Controller, Persistent()),
+        cast(Controller, Persistent(change)),
         cast(Session, store),
         cast(Peers, None),
         host,
@@ -58,6 +77,6 @@ def test_a_write_of_unknown_outcome_is_not_tried_again_at_once() -> None:
     office.step(cast(Event, None))
     for _ in range(100):
         host.turn()
-    assert store.asked == 1
+    assert store.asked == multis
     host.pass_time(TRY_AGAIN_MS)
-    assert store.asked == 2
+    assert store.asked == 2 * multis

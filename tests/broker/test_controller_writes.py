@@ -91,12 +91,15 @@ def bench() -> Iterator[WritesBench]:
     bench.store.close()
 
 
+REMOVAL = RemoveTopic("orders", (0, 1))
+
+
 def test_a_topic_comes_and_goes_in_one_transaction_each(bench: WritesBench) -> None:
     began = bench.store.tree.zxid
     assert bench.write(*CREATION) is Outcome.COMMITTED
     assert (bench.made, bench.store.tree.zxid) == (WHOLE, began + 1)
     assert bench.write(RequestDeletion("orders")) is Outcome.COMMITTED
-    assert bench.write(RemoveTopic("orders")) is Outcome.COMMITTED
+    assert bench.write(REMOVAL) is Outcome.COMMITTED
     assert (bench.made, bench.store.tree.zxid) == (set(), began + 3)
 
 
@@ -151,7 +154,7 @@ def test_a_deletion_goes_on_from_any_point(bench: WritesBench, missing: Sequence
     bench.write(*CREATION)
     bench.write(RequestDeletion("orders"))
     bench.drop(*missing)
-    assert bench.write(RemoveTopic("orders")) is Outcome.COMMITTED
+    assert bench.write(REMOVAL) is Outcome.COMMITTED
     assert bench.made == set()
 
 
@@ -159,14 +162,30 @@ def test_a_topic_of_very_many_partitions_goes_in_parts(bench: WritesBench, monke
     monkeypatch.setattr(controller_writes, "NODES_PER_WRITE", 1)
     bench.write(*CREATION)
     began = bench.store.tree.zxid
-    assert bench.write(RemoveTopic("orders")) is Outcome.COMMITTED
+    assert bench.write(REMOVAL) is Outcome.COMMITTED
     assert (bench.made, bench.store.tree.zxid) == (set(), began + 3)  # two partitions, and the rest
+
+
+def test_topics_go_together(bench: WritesBench) -> None:
+    bench.write(*CREATION)
+    bench.make(paths.partition_path(TopicPartition("others", 0)))
+    began = bench.store.tree.zxid
+    assert bench.write(RequestDeletion("orders"), RequestDeletion("others")) is Outcome.COMMITTED
+    assert bench.store.tree.zxid == began + 1
+    assert bench.write(REMOVAL, RemoveTopic("others", (0,))) is Outcome.COMMITTED  # of which parts were missing
+    assert bench.made == set()
+
+
+def test_a_partition_that_the_controller_did_not_know_goes_too(bench: WritesBench) -> None:
+    bench.write(*CREATION)
+    assert bench.write(RemoveTopic("orders", (0,))) is Outcome.COMMITTED
+    assert bench.made == set()
 
 
 def test_what_is_in_the_way_is_not_deleted_with_the_topic(bench: WritesBench) -> None:
     bench.write(*CREATION)
     bench.make(f"{TOPIC}/of-somebody-else")
-    assert bench.write(RemoveTopic("orders")) is Outcome.DECLINED
+    assert bench.write(REMOVAL) is Outcome.DECLINED
     assert {TOPIC, CONFIG, f"{TOPIC}/of-somebody-else"} <= bench.made
 
 
@@ -196,5 +215,5 @@ def test_a_write_whose_answer_is_lost_is_not_made_again(bench: WritesBench) -> N
     deaf = DeafSession(bench.own)
     assert bench.write(*CREATION, session=deaf) is Outcome.UNKNOWN
     assert (bench.made, deaf.multis) == (WHOLE, 1)
-    assert bench.write(RemoveTopic("orders"), session=deaf) is Outcome.UNKNOWN
+    assert bench.write(REMOVAL, session=deaf) is Outcome.UNKNOWN
     assert deaf.multis == 2  # nor carefully, though it was declined: nobody heard that

@@ -65,8 +65,8 @@ class Shell:
         self._carry_out(self.controller.take_over(self.store.snapshot(), self.now_ms))
         self.answer_all()
 
-    def step(self, event: Event) -> None:
-        self._carry_out(self.controller.step(event, self.now_ms))
+    def step(self, *events: Event) -> None:
+        self._carry_out(self.controller.steps(events, self.now_ms))
         self.answer_all()
 
     def _carry_out(self, effects: Iterable[Effect]) -> None:

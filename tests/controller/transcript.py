@@ -70,8 +70,9 @@ class Player:
         elif verb in SEEN:
             self.shell.step(SEEN[verb](values, words))
         else:
-            self.request += 1
-            self.shell.step(REQUESTS[verb](self.request, values, words))
+            asked = [[topic] for topic in values] if verb == "delete" else [values]
+            first, self.request = self.request + 1, self.request + len(asked)
+            self.shell.step(*(REQUESTS[verb](number, each, words) for number, each in enumerate(asked, first)))
 
 
 def brokers(shell: Shell, values: list[str], words: Words) -> None:

@@ -11,8 +11,9 @@ and over. The store may be silent for a while; a read is tried again until it is
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
+from functools import partial
 from uuid import UUID
 
 from strandline.broker.controller_office import NotController, Office
@@ -129,11 +130,16 @@ class ControllerLoop:
 
     def ask(self, make_request: Callable[[int], Request]) -> Answer[Reply]:
         """Of the controller, if it is here; else `NotController`."""
-        if self._office is None:
-            answer: Answer[Reply] = Answer()
-            self._host.call_soon(lambda: answer.deliver(NotController("another broker is the controller")))
-            return answer
-        return self._office.ask(make_request)
+        return self.ask_all((make_request,))[0]
+
+    def ask_all(self, make_requests: Sequence[Callable[[int], Request]]) -> list[Answer[Reply]]:
+        """At once: what becomes of them is written, and told to the brokers, together."""
+        if self._office is not None:
+            return self._office.ask(make_requests)
+        answers: list[Answer[Reply]] = [Answer() for _ in make_requests]
+        for answer in answers:
+            self._host.call_soon(partial(answer.deliver, NotController("another broker is the controller")))
+        return answers
 
     # Standing.
 

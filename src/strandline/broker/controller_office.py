@@ -17,6 +17,7 @@ from strandline.broker.host import Host, Timer
 from strandline.broker.peers import Peers
 from strandline.broker.procedures import each_of
 from strandline.broker.store_reads import StoreReads
+from strandline.controller.changes import RemoveTopic
 from strandline.controller.controller import Controller
 from strandline.controller.effects import (
     Effect,
@@ -150,18 +151,20 @@ class Office:
         for partition in sorted(self._watched_moves):
             self._state_changed(partition)
 
-    def step(self, event: Event) -> None:
+    def step(self, *events: Event) -> None:
         """In their order, once it knows what there is: who knew of no topic would tell brokers to have no replica."""
         if self._reads.is_open and not self.is_in_charge:
-            self._early.append(event)
+            self._early += events
         elif self._reads.is_open:
-            self._carry_out(self.controller.step(event, self._host.now_ms()))
+            self._carry_out(self.controller.steps(events, self._host.now_ms()))
 
-    def ask(self, make_request: Callable[[int], Request]) -> Answer[Reply]:
-        self._next_request += 1
-        answer = self._asked[self._next_request] = Answer()
-        self.step(make_request(self._next_request))
-        return answer
+    def ask(self, make_requests: Sequence[Callable[[int], Request]]) -> list[Answer[Reply]]:
+        first = self._next_request + 1
+        self._next_request += len(make_requests)
+        answers: list[Answer[Reply]] = [Answer() for _ in make_requests]
+        self._asked.update(enumerate(answers, first))
+        self.step(*(make_request(number) for number, make_request in enumerate(make_requests, first)))
+        return answers
 
     # What it decides.
 
@@ -189,8 +192,9 @@ class Office:
 
     async def _write(self, write: Write) -> None:
         outcome = await self._writes.write(write)
-        if outcome is Outcome.UNKNOWN:
-            await self._reads.pause()  # the store is away: who wants the same again must not do nothing else
+        is_in_the_way = outcome is Outcome.DECLINED and any(isinstance(one, RemoveTopic) for one in write.changes)
+        if outcome is Outcome.UNKNOWN or is_in_the_way:
+            await self._reads.pause()  # who will want the same again at once must not do nothing else
         self.step(WriteAnswered(write.write_id, outcome))
 
     def _set_timer(self, kind: TimerKind, at_ms: int) -> None:

@@ -63,16 +63,13 @@ class ControllerWrites:
         return Outcome.COMMITTED
 
     async def _written_unasked(self, changes: Sequence[Change], fence: Check) -> bool:
-        """A whole topic in one multi, as it should be found; False if that could not be done, and nothing was."""
+        """Whole topics in one multi, as they should be found; False if that could not be done, and nothing was."""
         try:
             match changes:
                 case [CreateTopic() as creation, *leaderships]:
                     operations = _whole_creation(creation, leaderships)
-                case [RemoveTopic(topic)]:
-                    names = (await self._session.children(paths.partitions_path(topic))).names
-                    if len(names) > NODES_PER_WRITE:
-                        return False
-                    operations = _whole_removal(topic, names)
+                case [RemoveTopic(), *_] if _partition_count(changes) <= NODES_PER_WRITE:
+                    operations = [operation for removal in changes for operation in _whole_removal(removal)]
                 case _:
                     return False
             await self._session.multi([fence, *operations])
@@ -108,7 +105,7 @@ class ControllerWrites:
                 ]
             case SetLeadership(partition, state, expected_version):
                 return [SetData(paths.partition_state_path(partition), encode_leadership(state), expected_version)]
-            case RemoveTopic(topic):
+            case RemoveTopic(topic, _):
                 return await self._remove_topic(topic, fence)
             case RequestDeletion(topic):
                 return [Create(paths.delete_topic_path(topic))]
@@ -179,11 +176,16 @@ def _whole_creation(creation: CreateTopic, leaderships: Sequence[Change]) -> lis
     return operations
 
 
-def _whole_removal(topic: str, names: Sequence[str]) -> list[Operation]:
-    """Of a topic with these partitions, where no node is missing."""
+def _partition_count(removals: Sequence[Change]) -> int:
+    return sum(len(removal.partitions) for removal in removals if isinstance(removal, RemoveTopic))
+
+
+def _whole_removal(removal: Change) -> list[Operation]:
+    """Of a topic with just these partitions, where no node is missing."""
+    assert isinstance(removal, RemoveTopic)
     operations: list[Operation] = []
-    for name in names:
-        partition = TopicPartition(topic, int(name))
+    for index in removal.partitions:
+        partition = TopicPartition(removal.topic, index)
         operations.append(Delete(paths.partition_state_path(partition)))
         operations.append(Delete(paths.partition_path(partition)))
-    return [*operations, *map(Delete, _ends_of(topic))]
+    return [*operations, *map(Delete, _ends_of(removal.topic))]

@@ -26,6 +26,7 @@ from strandline.broker.waiting_for_topics import WaitingForTopics
 from strandline.controller.replies import Reply, TopicReply
 from strandline.controller.requests import AddPartitionsRequest, CreateTopicRequest, DeleteTopicRequest, Request
 from strandline.log.directory_opening import KRAFT_METADATA_TOPIC
+from strandline.metadata.answer import Answer
 from strandline.model.failures import ErrorCode, Refused
 from strandline.model.partitions import check_topic_name
 from strandline.wire.messages.create_topics import (
@@ -257,15 +258,16 @@ class TopicAdministration:
         """By their names. Where there is an id it must be that of the topic by then: others may have come meanwhile."""
         await self._turns.wait_and_take(topics)
         try:
-            outcomes = await all_of(self._delete(topic, topic_id) for topic, topic_id in topics.items())
+            replies = self._loop.ask_all([_deletion_of(topic, topic_id) for topic, topic_id in topics.items()])
+            outcomes = await all_of(map(self._deleted, topics, replies))
             gone = [topic for topic, outcome in zip(topics, outcomes, strict=True) if outcome is None]
             await self._until_unknown(gone)
             return dict(zip(topics, outcomes, strict=True))
         finally:
             self._turns.give_back(topics)
 
-    async def _delete(self, topic: str, topic_id: UUID | None) -> None:
-        _check(await self._ask(lambda number: DeleteTopicRequest(request=number, topic=topic, topic_id=topic_id)))
+    async def _deleted(self, topic: str, reply: Answer[Reply]) -> None:
+        _check(await _of_controller(reply))
         await self._waiting.until_gone(topic, TOPIC_TIMEOUT_MS)
 
     async def _until_unknown(self, topics: Sequence[str]) -> None:
@@ -273,10 +275,18 @@ class TopicAdministration:
         await self._waiting.until(lambda: not any(map(self._loop.knows, topics)), TOPIC_TIMEOUT_MS)
 
     async def _ask(self, make_request: Callable[[int], Request]) -> Reply:
-        try:
-            return await self._loop.ask(make_request)
-        except NotController as elsewhere:
-            raise Refused(ErrorCode.NOT_CONTROLLER, str(elsewhere)) from None
+        return await _of_controller(self._loop.ask(make_request))
+
+
+def _deletion_of(topic: str, topic_id: UUID | None) -> Callable[[int], Request]:
+    return lambda number: DeleteTopicRequest(request=number, topic=topic, topic_id=topic_id)
+
+
+async def _of_controller(reply: Answer[Reply]) -> Reply:
+    try:
+        return await reply
+    except NotController as elsewhere:
+        raise Refused(ErrorCode.NOT_CONTROLLER, str(elsewhere)) from None
 
 
 def _check(reply: Reply) -> None:

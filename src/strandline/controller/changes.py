@@ -49,6 +49,11 @@ class RemoveTopic:
     """`/brokers/topics/<topic>` with all below it, `/config/topics/<topic>`, `/admin/delete_topics/<topic>`."""
 
     topic: str
+    partitions: tuple[int, ...] = ()  # that are known to be below it; there may be others
+
+    @property
+    def node_count(self) -> int:
+        return 4 + 2 * len(self.partitions)
 
     def __str__(self) -> str:
         return f"remove topic {self.topic}"

@@ -112,6 +112,7 @@ class Topic:
     under_way: SetTopic | RemoveTopic | Reading[SetTopic] | None = None
     shall_go: bool = False  # its deletion is requested, in the store
     is_going: bool = False  # its deletion has begun
+    is_contested: bool = False  # its removal was declined, or nobody knows
     waiters: list[Waiter] = field(default_factory=list)  # for what is wanted
     waiters_under_way: list[Waiter] = field(default_factory=list)  # for what is being written
     deletion_waiters: list[Waiter] = field(default_factory=list)

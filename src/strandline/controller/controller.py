@@ -14,7 +14,7 @@ How it decides is in `rules`; how a partition comes to rest in `settling`; and o
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from strandline.controller import events, requests
@@ -119,16 +119,26 @@ class Controller:
         return draft.effects()
 
     def step(self, event: Event, now_ms: int) -> tuple[Effect, ...]:
-        if not self.cluster.is_active or self._is_echo(event):
+        return self.steps((event,), now_ms)
+
+    def steps(self, events: Iterable[Event], now_ms: int) -> tuple[Effect, ...]:
+        """One after the other; what brokers are told and what is written goes together where it can."""
+        meant = [event for event in events if not self._is_echo(event)]
+        if not meant or not self.cluster.is_active:
             return ()
         draft = Draft(self.cluster, now_ms)
+        for event in meant:
+            if self.cluster.is_active:
+                self._take(draft, event)
+        return draft.effects()
+
+    def _take(self, draft: Draft, event: Event) -> None:
         if isinstance(event, BrokerAnswer) and event.error_code is ErrorCode.STALE_CONTROLLER_EPOCH:
             draft.resign(f"broker {event.broker_id} knows a newer controller")
         else:
             HANDLERS[type(event)](draft, event)
         if self.cluster.is_active:
             settle(draft)
-        return draft.effects()
 
     def _is_echo(self, event: Event) -> bool:
         """An answer of an earlier life of a broker says nothing of the present one."""

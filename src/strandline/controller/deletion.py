@@ -42,7 +42,7 @@ def delete_topic(draft: Draft, request: DeleteTopicRequest) -> None:
         waiter = DeletionWaiter(request.request, request.topic)
         cluster.waiters[waiter] = None
         cluster.topics[request.topic].deletion_waiters.append(waiter)
-        draft.write(RequestDeletion(request.topic))
+        draft.request_deletion(cluster.topics[request.topic])
 
 
 def deletion_requested(draft: Draft, name: str) -> None:
@@ -55,6 +55,13 @@ def deletion_requested(draft: Draft, name: str) -> None:
     waiters, topic.deletion_waiters = topic.deletion_waiters, []
     for waiter in waiters:
         draft.wait(waiter)
+
+
+def deletion_request_uncertain(draft: Draft, change: RequestDeletion) -> None:
+    """Again, and alone, to know: unless it was seen meanwhile, or what has the name now is another topic."""
+    topic = draft.cluster.topics.get(change.topic)
+    if topic is not None and topic.deletion_waiters and not topic.shall_go:
+        draft.write(change)
 
 
 def deletion_requests_seen(draft: Draft, event: DeletionRequestsSeen) -> None:
@@ -74,8 +81,7 @@ def settle_deletion(draft: Draft, topic: Topic) -> None:
         _begin(draft, topic)
     deleted = ReplicaState.DELETION_SUCCESSFUL
     if all(state is deleted for one in topic.partitions.values() for state in one.replicas.values()):
-        topic.under_way = RemoveTopic(topic.name)
-        draft.write(topic.under_way)
+        draft.remove_topic(topic)
 
 
 def _begin(draft: Draft, topic: Topic) -> None:
@@ -139,6 +145,7 @@ def removal_uncertain(draft: Draft, change: RemoveTopic) -> None:
     topic = draft.cluster.topics.get(change.topic)
     if topic is not None and topic.under_way is change:
         topic.under_way = None
+        topic.is_contested = True
         draft.touch_topic(topic)
 
 

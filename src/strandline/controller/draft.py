@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from strandline.controller.changes import Change, LeadershipChange
+from strandline.controller.changes import Change, LeadershipChange, RemoveTopic, RequestDeletion
 from strandline.controller.cluster import Cluster, Partition, Reading, Topic
 from strandline.controller.effects import Effect, Journal, ReadPartitions, ReadTopic, Resign, SetTimer, Write
 from strandline.controller.journal import ControllerHappened, JournalEntry
@@ -14,6 +14,7 @@ from strandline.model.partitions import TopicPartition
 
 # One multi of ZooKeeper may carry 1 MiB; a partition's state with its path takes a few hundred bytes.
 CHANGES_PER_WRITE_MAX = 200
+NODES_REMOVED_PER_WRITE_MAX = 1_000
 
 
 class Draft:
@@ -27,6 +28,8 @@ class Draft:
         self._replies: list[Reply] = []
         self._writes: list[Write] = []
         self._leaderships: list[LeadershipChange] = []
+        self._deletion_requests: list[RequestDeletion] = []
+        self._removals: list[RemoveTopic] = []
         self._partitions_to_read: list[TopicPartition] = []
         self._topics_to_read: dict[str, None] = {}
         self._timers: list[SetTimer] = []
@@ -67,6 +70,18 @@ class Draft:
             self.write(change)
         else:
             self._leaderships.append(change)
+
+    def request_deletion(self, topic: Topic) -> None:
+        """Together with others."""
+        self._deletion_requests.append(RequestDeletion(topic.name))
+
+    def remove_topic(self, topic: Topic) -> None:
+        """Together with others, but for one whose removal has failed before: it might fail theirs again and again."""
+        topic.under_way = RemoveTopic(topic.name, tuple(topic.partitions))
+        if topic.is_contested:
+            self.write(topic.under_way)
+        else:
+            self._removals.append(topic.under_way)
 
     def read(self, partition: Partition, after: LeadershipChange | None = None) -> None:
         partition.under_way = Reading(after)
@@ -124,10 +139,25 @@ class Draft:
         journal = tuple(Journal(entry) for entry in self._entries)
         if self._resignation is not None:
             return (*journal, *self._replies, self._resignation)
-        for start in range(0, len(self._leaderships), CHANGES_PER_WRITE_MAX):
-            self.write(*self._leaderships[start : start + CHANGES_PER_WRITE_MAX])
+        for changes in (self._leaderships, self._deletion_requests):
+            for start in range(0, len(changes), CHANGES_PER_WRITE_MAX):
+                self.write(*changes[start : start + CHANGES_PER_WRITE_MAX])
+        self._write_removals()
         requests = tuple(self.outbox.requests())
         reads: list[Effect] = [ReadTopic(name) for name in self._topics_to_read]
         if self._partitions_to_read:
             reads.append(ReadPartitions(tuple(self._partitions_to_read)))
         return (*journal, *requests, *self._replies, *self._writes, *reads, *self._timers)
+
+    def _write_removals(self) -> None:
+        """As many of them together as one multi may carry; more partitions than that are removed in several."""
+        together: list[RemoveTopic] = []
+        node_count = 0
+        for removal in self._removals:
+            node_count += removal.node_count
+            if together and node_count > NODES_REMOVED_PER_WRITE_MAX:
+                self.write(*together)
+                together, node_count = [], removal.node_count
+            together.append(removal)
+        if together:
+            self.write(*together)

@@ -13,7 +13,12 @@ from strandline.controller.changes import (
     SetTopic,
 )
 from strandline.controller.creation import creation_failed, creation_uncertain, topic_created
-from strandline.controller.deletion import deletion_requested, removal_uncertain, topic_removed
+from strandline.controller.deletion import (
+    deletion_request_uncertain,
+    deletion_requested,
+    removal_uncertain,
+    topic_removed,
+)
 from strandline.controller.draft import Draft
 from strandline.controller.effects import Write
 from strandline.controller.events import Outcome, PartitionsRead, WriteAnswered
@@ -39,7 +44,7 @@ def write_answered(draft: Draft, event: WriteAnswered) -> None:
         elif event.outcome is Outcome.IMPOSSIBLE and isinstance(change, SetTopic):
             assignment_impossible(draft, change)
         else:
-            uncertain(draft, change, event.outcome)
+            uncertain(draft, change, event.outcome, is_alone=len(write.changes) == 1)
 
 
 def creation_answered(draft: Draft, write: Write, change: CreateTopic, outcome: Outcome) -> None:
@@ -70,7 +75,7 @@ def committed(draft: Draft, change: Change) -> None:
             pass  # what was dropped was done with
 
 
-def uncertain(draft: Draft, change: Change, outcome: Outcome) -> None:
+def uncertain(draft: Draft, change: Change, outcome: Outcome, *, is_alone: bool) -> None:
     match change:
         case CreateLeadership() | SetLeadership():
             leadership_uncertain(draft, change.partition, change)
@@ -78,8 +83,8 @@ def uncertain(draft: Draft, change: Change, outcome: Outcome) -> None:
             assignment_uncertain(draft, change)
         case RemoveTopic():
             removal_uncertain(draft, change)
-        case RequestDeletion() if outcome is Outcome.UNKNOWN:
-            draft.write(change)
+        case RequestDeletion() if outcome is Outcome.UNKNOWN or not is_alone:
+            deletion_request_uncertain(draft, change)
         case RequestDeletion():
             deletion_requested(draft, change.topic)  # it is there already
         case _:
