@@ -50,6 +50,7 @@ def test_procedures_whose_answers_never_come_are_collected_in_silence(caplog: py
     async def all_of_them() -> None:
         await each_of([waits_for_ever() for _ in range(20)])
 
+    gc.collect()  # what other tests have left behind
     heard: list[object] = []
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("sys.unraisablehook", heard.append)
