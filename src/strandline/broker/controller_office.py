@@ -232,7 +232,8 @@ class Office:
         found = await self._topic(topic)
         if found is None:
             self._known_topics.discard(topic)
-            self.step(TopicSeen(topic, None))
+            if self.controller.knows(topic) or not self.is_in_charge:  # else it has removed it itself
+                self.step(TopicSeen(topic, None))
         else:
             self._known_topics.add(topic)
             self.step(TopicSeen(topic, *found))

@@ -147,6 +147,10 @@ class Controller:
         broker = self.cluster.brokers.get(event.broker_id)
         return broker is None or broker.broker_epoch != event.broker_epoch
 
+    def knows(self, topic: str) -> bool:
+        """Be it one that goes, or one that comes."""
+        return topic in self.cluster.topics or topic in self.cluster.creating
+
     def moving_partitions(
         self, names: tuple[TopicPartition, ...] | None = None
     ) -> Mapping[TopicPartition, ReplicaAssignment]:
