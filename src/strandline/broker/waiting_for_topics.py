@@ -10,7 +10,7 @@ from strandline.broker.host import Host
 from strandline.metadata.answer import Answer
 
 ASK_AGAIN_MS = 2
-ASK_AGAIN_MS_MAX = 50
+ASK_AGAIN_MS_MAX = 5
 
 
 class WaitingForTopics:
@@ -41,7 +41,7 @@ class WaitingForTopics:
         await self._until(topic, lambda: topic not in self._image.topics, timeout_ms)
 
     async def until(self, holds: Callable[[], bool], timeout_ms: int) -> None:
-        """For what nobody tells of: asked again and again, less often the longer it takes."""
+        """For what nobody tells of: asked again and again, at first more often."""
         deadline_ms, pause_ms = self._host.now_ms() + timeout_ms, ASK_AGAIN_MS
         while not holds() and self._host.now_ms() < deadline_ms:
             pause: Answer[None] = Answer()
