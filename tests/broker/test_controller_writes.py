@@ -182,6 +182,14 @@ def test_a_partition_that_the_controller_did_not_know_goes_too(bench: WritesBenc
     assert bench.made == set()
 
 
+def test_what_is_no_partition_goes_with_them(bench: WritesBench) -> None:
+    """Its name is no number: the write had no outcome at all, and those that were to go with it stayed for ever."""
+    bench.write(*CREATION)
+    bench.make(f"{paths.partitions_path('orders')}/backup")
+    assert bench.write(REMOVAL) is Outcome.COMMITTED
+    assert bench.made == set()
+
+
 def test_what_is_in_the_way_is_not_deleted_with_the_topic(bench: WritesBench) -> None:
     bench.write(*CREATION)
     bench.make(f"{TOPIC}/of-somebody-else")

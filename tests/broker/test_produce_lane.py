@@ -322,6 +322,18 @@ def test_the_first_request_for_another_partition_of_the_topic_goes_the_short_way
     assert lanes_of(scene) == [0, 1]
 
 
+def test_a_request_with_something_behind_the_records_leaves_no_lane() -> None:
+    """Records that begin with their own length, and four bytes after them: the length stood where the index is looked
+    for, and the next such request was for the partition whose number is its length."""
+    scene = Scene()
+    records = bytearray(plain())
+    records[:4] = len(records).to_bytes(4, "big")
+    frame = request(records, version=8)
+    longer = (len(frame)).to_bytes(4, "big") + frame[4:] + bytes(4)
+    scene.send(longer)
+    assert scene.connection.lane is None
+
+
 def test_a_partition_that_there_is_not_has_no_lane() -> None:
     scene = Scene()
     scene.send(request(plain()))

@@ -144,9 +144,9 @@ class ControllerWrites:
         if await self._session.exists(paths.partitions_path(topic)) is not None:
             names = (await self._session.children(paths.partitions_path(topic))).names
             for start in range(0, len(names), NODES_PER_WRITE):
-                partitions = [TopicPartition(topic, int(name)) for name in names[start : start + NODES_PER_WRITE]]
-                leaves = await self._deletes([paths.partition_state_path(each) for each in partitions])
-                nodes = [Delete(paths.partition_path(each)) for each in partitions]
+                found = [f"{paths.partitions_path(topic)}/{name}" for name in names[start : start + NODES_PER_WRITE]]
+                leaves = await self._deletes([f"{path}/state" for path in found])
+                nodes = [Delete(path) for path in found]
                 await self._session.multi([fence, *leaves, *nodes])
         return await self._deletes(_ends_of(topic))
 

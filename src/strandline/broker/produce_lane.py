@@ -300,11 +300,13 @@ def lane_of(
     frame: memoryview, request: ProduceRequest, version: int, partition: Partition, appending: Appending
 ) -> ProduceLane | None:
     """The lane that this request, which has one partition, leaves behind; None where its bytes are not plain."""
-    records = request.topic_data[0].partition_data[0].records
+    index, records = request.topic_data[0].partition_data[0].index, request.topic_data[0].partition_data[0].records
     if version < FIRST_VERSION or request.transactional_id is not None or records is None:
         return None
     length = encode_compact_count(len(records)) if version >= FLEXIBLE_FROM else LENGTH.pack(len(records))
     tags_bytes = TAGS_BYTES if version >= FLEXIBLE_FROM else 0
     records_at = len(frame) - tags_bytes - len(records) - len(length)
+    if frame[records_at - INDEX.size : records_at] != INDEX.pack(index):
+        return None  # something follows the records, and what is taken for them would be others
     lane = ProduceLane(frame, records_at, request, version, partition, appending)
     return lane if lane.fits(frame) else None

@@ -10,7 +10,7 @@ from strandline.broker.host import Host
 from strandline.metadata.answer import Answer
 
 ASK_AGAIN_MS = 2
-ASK_AGAIN_MS_MAX = 5
+ASK_AGAIN_MS_MAX = 50
 
 
 class WaitingForTopics:
@@ -41,12 +41,12 @@ class WaitingForTopics:
         await self._until(topic, lambda: topic not in self._image.topics, timeout_ms)
 
     async def until(self, holds: Callable[[], bool], timeout_ms: int) -> None:
-        """For what nobody tells of: asked again and again, at first more often."""
-        deadline_ms, pause_ms = self._host.now_ms() + timeout_ms, ASK_AGAIN_MS
+        """For what nobody tells of: asked again and again, less often the longer it takes."""
+        deadline_ms, pause_ms = self._host.now_ms() + timeout_ms, float(ASK_AGAIN_MS)
         while not holds() and self._host.now_ms() < deadline_ms:
             pause: Answer[None] = Answer()
             self._host.call_later(pause_ms, partial(_deliver, pause))
-            pause_ms = min(2 * pause_ms, ASK_AGAIN_MS_MAX)
+            pause_ms = min(1.1 * pause_ms, ASK_AGAIN_MS_MAX)
             await pause
 
     async def _until(self, topic: str, holds: Callable[[], bool], timeout_ms: int) -> None:

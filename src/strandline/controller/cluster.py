@@ -262,6 +262,13 @@ class Cluster:
                 self._add_replica(partition, broker_id)
         self.index(partition)
 
+    def know_in_sync(self, partition: Partition) -> None:
+        """They have it, assigned or not, and keep it until a leadership is written without them."""
+        for broker_id in partition.isr:
+            if broker_id not in partition.replicas:
+                self._add_replica(partition, broker_id)
+        self.index(partition)
+
     def forget_replica(self, partition: Partition, broker_id: int) -> None:
         del partition.replicas[broker_id]
         self.partitions_by_broker[broker_id].pop(partition.name, None)

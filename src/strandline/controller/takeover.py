@@ -6,6 +6,7 @@ for the rules do not ask who began.
 
 The last controller may not have lived to see that a broker was away: a broker alone takes its controller with it. Who
 has registered since a leadership was written is not trusted with it, as if we had seen it go and come (KAFKA-7235).
+Nor may it have lived to tell a replica that its move was taken back: as long as that is in the ISR it keeps its log.
 """
 
 from __future__ import annotations
@@ -43,6 +44,7 @@ def restore_partitions(cluster: Cluster, topic: Topic, snapshot: Snapshot) -> No
         partition.leadership = snapshot.leaderships.get(partition.name)
         if partition.leadership is None:
             continue
+        cluster.know_in_sync(partition)
         partition.lost.update(snapshot.restarted.get(partition.name, ()))
         partition.lost.update(cluster.away(partition))
         is_led = cluster.is_there(partition.leader, partition.name) and partition.leader not in partition.lost
