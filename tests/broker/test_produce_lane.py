@@ -323,14 +323,12 @@ def test_the_first_request_for_another_partition_of_the_topic_goes_the_short_way
 
 
 def test_a_request_with_something_behind_the_records_leaves_no_lane() -> None:
-    """Records that begin with their own length, and four bytes after them: the length stood where the index is looked
-    for, and the next such request was for the partition whose number is its length."""
+    """Records that begin with their own length, and whose last four bytes come behind them: with those it is a batch,
+    and the length stood where the index is looked for. The next such request was for the partition of that number."""
     scene = Scene()
-    records = bytearray(plain())
-    records[:4] = len(records).to_bytes(4, "big")
-    frame = request(records, version=8)
-    longer = (len(frame)).to_bytes(4, "big") + frame[4:] + bytes(4)
-    scene.send(longer)
+    batch = bytes(plain())
+    frame = request(len(batch).to_bytes(4, "big") + batch[:-4], version=8)
+    scene.send(len(frame).to_bytes(4, "big") + frame[4:] + batch[-4:])
     assert scene.connection.lane is None
 
 
