@@ -5,14 +5,17 @@ from __future__ import annotations
 import os
 import pickle
 import secrets
+import signal
 import subprocess
 import sys
+from contextlib import closing
+from itertools import count, islice
 
 import pytest
 
 from strandline.simulation.failure import Violation
 from strandline.simulation.loads import LOADS, loads_of
-from strandline.simulation.many_runs import run_all
+from strandline.simulation.many_runs import AHEAD_PER_JOB, in_order, run_all
 from strandline.simulation.options import Options
 from strandline.simulation.runs import run
 
@@ -60,6 +63,23 @@ def test_runs_in_other_processes_are_the_same_and_in_order() -> None:
     alone, together = (list(run_all(wanted, jobs)) for jobs in (1, 2))
     assert [outcome.options.seed for outcome in together] == [3, 1, 2]
     assert [outcome.fingerprint for outcome in together] == [outcome.fingerprint for outcome in alone]
+
+
+def blocked_signals(_: int) -> set[int]:
+    return {int(number) for number in signal.pthread_sigmask(signal.SIG_BLOCK, set())}
+
+
+def test_those_that_work_do_not_hear_an_interrupt_not_even_while_they_are_born() -> None:
+    """Of Ctrl-C their parent alone hears, and ends them."""
+    assert all(signal.SIGINT in blocked for blocked in in_order(blocked_signals, range(3), 2))
+    assert signal.SIGINT not in blocked_signals(0)
+
+
+def test_no_more_is_looked_ahead_than_there_is_room_for() -> None:
+    taken = count()
+    with closing(in_order(blocked_signals, taken, 2)) as results:
+        assert len([*islice(results, 3)]) == 3
+    assert next(taken) <= 2 * AHEAD_PER_JOB + 3
 
 
 def test_a_violation_is_told_between_processes() -> None:

@@ -1,14 +1,23 @@
-"""Many runs at once, in processes of their own; what comes out is in the order of what went in."""
+"""Many runs at once, in processes of their own; what comes out is in the order of what went in.
+
+Ctrl-C goes to the whole group of processes. Those that work do not hear it (they are born with SIGINT blocked): one
+that did would hand it back as a result and take the next item. They end when the pipe to their parent closes, be it
+that the parent has enough of them or that it was killed.
+"""
 
 from __future__ import annotations
 
 import gc
 import os
+import signal
 import threading
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
-from multiprocessing import get_context, parent_process
-from multiprocessing.connection import wait
+from collections import deque
+from collections.abc import Callable, Generator, Iterable, Iterator
+from concurrent.futures import Future, ProcessPoolExecutor
+from contextlib import contextmanager
+from itertools import chain, islice
+from multiprocessing import get_context
+from multiprocessing.connection import Connection, wait
 from typing import TypeVar
 
 from strandline.simulation.options import Options
@@ -17,41 +26,73 @@ from strandline.simulation.runs import Outcome, run
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
+AHEAD_PER_JOB = 16  # items that are under way or done and wait for one before them
+
 
 def cores() -> int:
     """That this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def run_all(wanted: Sequence[Options], jobs: int, *, whole_transcript: bool = False) -> Iterator[Outcome]:
+def run_all(wanted: Iterable[Options], jobs: int, *, whole_transcript: bool = False) -> Generator[Outcome, None, None]:
     """The outcome of each as soon as it and all before it are known."""
     return in_order(_run_with_transcript if whole_transcript else run_briefly, wanted, jobs)
 
 
-def in_order(work: Callable[[Item], Result], items: Sequence[Item], jobs: int) -> Iterator[Result]:
-    """`work` is a function of a module, since it is sent by its name."""
-    jobs = min(jobs, len(items))
-    if jobs <= 1:
-        yield from map(work, items)
+def in_order(work: Callable[[Item], Result], items: Iterable[Item], jobs: int) -> Generator[Result, None, None]:
+    """`work` is a function of a module, since it is sent by its name. Items are taken as they are needed, so there may
+    be any number of them."""
+    coming = iter(items)
+    first = [*islice(coming, jobs)]
+    coming = chain(first, coming)
+    if len(first) <= 1:
+        yield from map(work, coming)
         return
-    executor = ProcessPoolExecutor(jobs, mp_context=get_context("spawn"), initializer=_begin)
+    context = get_context("spawn")
+    parent_lives, until_closed = context.Pipe(duplex=False)
+    executor = ProcessPoolExecutor(len(first), mp_context=context, initializer=_begin, initargs=(parent_lives,))
+    with parent_lives, until_closed:
+        try:
+            yield from _results(executor, work, coming, len(first) * AHEAD_PER_JOB)
+        except BaseException:
+            until_closed.close()  # nobody wants what they are at
+            raise
+        finally:
+            executor.shutdown(cancel_futures=True)
+
+
+def _results(
+    executor: ProcessPoolExecutor, work: Callable[[Item], Result], coming: Iterator[Item], ahead_max: int
+) -> Iterator[Result]:
+    under_way: deque[Future[Result]] = deque()
+    while True:
+        for item in islice(coming, ahead_max - len(under_way)):
+            with _interrupts_held_back():  # this may start a process
+                under_way.append(executor.submit(work, item))
+        if not under_way:
+            return
+        yield under_way.popleft().result()
+
+
+@contextmanager
+def _interrupts_held_back() -> Iterator[None]:
+    """For a moment here; for good in a process that is started meanwhile, which takes over what is blocked."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
-        yield from executor.map(work, items)
+        yield
     finally:
-        executor.shutdown(cancel_futures=True)
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
-def _begin() -> None:
+def _begin(parent_lives: Connection) -> None:
     gc.freeze()
-    threading.Thread(target=_end_with_parent, daemon=True).start()
+    threading.Thread(target=_end_with_parent, args=(parent_lives,), daemon=True).start()
 
 
-def _end_with_parent() -> None:
+def _end_with_parent(parent_lives: Connection) -> None:
     """Whoever is killed cannot tell its helpers, and these would wait for work for ever."""
-    parent = parent_process()
-    if parent is not None:
-        wait([parent.sentinel])
-        os._exit(1)
+    wait([parent_lives])
+    os._exit(1)
 
 
 def run_briefly(options: Options) -> Outcome:
