@@ -14,7 +14,7 @@ import click
 
 from strandline.cli.client_options import SettingAssignment
 from strandline.cli.local_cluster import LocalClusterCommand, directory_option, find_cluster, java_home
-from strandline.cli.output import counted
+from strandline.cli.output import EXIT_INTERRUPTED, counted
 from strandline.cluster.cluster_plan import FILE_NAME, ClusterRefused
 from strandline.cluster.process_cluster import ProcessCluster
 
@@ -23,7 +23,6 @@ BROKERS_MAX = 100
 # Whoever tries a cluster kills a broker, and then wonders why the first group finds no coordinator.
 FIRST_SETTINGS = {"strandline.internal.topics.early": "true"}
 ENDINGS = (signal.SIGTERM, signal.SIGHUP)
-EXIT_INTERRUPTED = 130
 
 
 @click.command(cls=LocalClusterCommand, short_help="Start ZooKeeper and brokers on this machine.")

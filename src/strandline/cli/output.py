@@ -1,11 +1,12 @@
 """What every command shares: where lines go, how failures are told, how times and bytes look.
 
 Exit codes: 0 fine; 1 a fault was found in what was read; 2 it could not be read at all, or the command was misused;
-141 the reader of a pipe went away (what a shell reports of any tool that a closed pipe ends).
+130 Ctrl-C ended it; 141 the reader of a pipe went away (what a shell reports of any tool that a closed pipe ends).
 """
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import sys
@@ -21,6 +22,7 @@ from strandline.model.failures import CorruptData, StorageFailed
 
 EXIT_FAULT = 1
 EXIT_UNREADABLE = 2
+EXIT_INTERRUPTED = 130
 EXIT_BROKEN_PIPE = 141
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -68,6 +70,8 @@ def sentence_of(error: OSError) -> str:
     path = error.filename or "the file"
     if isinstance(error, FileNotFoundError):
         return f"{path}: there is no such file or folder (any more: a running broker removes old files)"
+    if error.errno == errno.ENOSPC:
+        return f"{error.filename or 'what it says'} cannot be written: {error.strerror}"
     return f"{path} {why_unreadable(error)}"
 
 

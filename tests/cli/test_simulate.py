@@ -1,0 +1,115 @@
+"""`strandline simulate` as a process: what it prints where, and how it ends."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from tests.cli.commands import ENVIRONMENT
+
+from strandline.cli.output import EXIT_BROKEN_PIPE, EXIT_INTERRUPTED, EXIT_UNREADABLE
+
+WAIT_S = 60.0
+# A shell starts what goes on in the background with SIGINT ignored, and so may whoever runs these tests.
+MAIN = """
+import signal
+from strandline.cli.main import main
+signal.signal(signal.SIGINT, signal.default_int_handler)
+main()
+"""
+SIMULATE = (sys.executable, "-c", MAIN, "simulate", "--seed", "1", "--load", "records")
+BRIEFLY = ("--seconds", "1", "--steps", "50")
+
+
+def simulate(*arguments: str) -> subprocess.Popen[str]:
+    """In a group of its own, as from a terminal."""
+    pipe = subprocess.PIPE
+    return subprocess.Popen(
+        [*SIMULATE, *arguments], stdout=pipe, stderr=pipe, text=True, env=ENVIRONMENT, start_new_session=True
+    )
+
+
+def is_anybody_left(group: int) -> bool:
+    try:
+        os.killpg(group, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+@pytest.mark.parametrize("jobs", ["1", "2"])
+def test_an_interrupt_ends_all_of_it(jobs: str) -> None:
+    with simulate("--seeds", "10", "--jobs", jobs, "--seconds", "900") as process:
+        try:
+            assert process.stdout is not None
+            assert process.stdout.readline().startswith("seed 1: ")
+            os.killpg(process.pid, signal.SIGINT)
+            printed, complaints = process.communicate(timeout=WAIT_S)
+        finally:
+            process.kill()
+    assert process.returncode == EXIT_INTERRUPTED
+    assert re.fullmatch(r"strandline: interrupted after [1-9] of 10 seeds\n", complaints)
+    assert re.match(r"[1-9] seeds, ", printed.splitlines()[-1])
+    deadline_s = time.monotonic() + WAIT_S
+    while is_anybody_left(process.pid):
+        assert time.monotonic() < deadline_s
+        time.sleep(0.02)
+
+
+def test_a_full_disk_behind_standard_output_is_told_in_a_sentence() -> None:
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(
+            [*SIMULATE, *BRIEFLY], stdout=full, stderr=subprocess.PIPE, text=True, env=ENVIRONMENT, timeout=WAIT_S
+        )
+    assert done.returncode == EXIT_UNREADABLE
+    assert done.stderr == "strandline: what it says cannot be written: No space left on device\n"
+
+
+@pytest.mark.parametrize("jobs", ["1", "2"])
+def test_a_reader_that_leaves_is_no_violation(jobs: str) -> None:
+    with simulate("--seeds", "20", "--jobs", jobs, "--seconds", "60", "--replay") as process:  # more than a pipe holds
+        try:
+            assert process.stdout is not None
+            assert process.stderr is not None
+            process.stdout.readline()
+            process.stdout.close()
+            assert process.stderr.read() == ""
+            assert process.wait(WAIT_S) == EXIT_BROKEN_PIPE
+        finally:
+            process.kill()
+
+
+def test_any_number_of_seeds_begins_at_once() -> None:
+    with simulate("--seeds", str(10**18), "--jobs", "2", "--replay", *BRIEFLY) as process:
+        try:
+            assert process.stdout is not None
+            seeds = [line for line in (process.stdout.readline() for _ in range(100)) if line.startswith("seed ")]
+        finally:
+            process.kill()
+    assert [line.partition(":")[0] for line in seeds[:2]] == ["seed 1", "seed 2"]
+
+
+def test_json_is_one_document_of_all_runs_and_their_total() -> None:
+    with simulate("--seeds", "2", "--jobs", "1", "--seconds", "30", "--format", "json") as process:
+        printed, complaints = process.communicate(timeout=WAIT_S)
+    assert (process.returncode, complaints) == (0, "")
+    document = json.loads(printed)
+    runs, total = document["runs"], document["total"]
+    assert [run["seed"] for run in runs] == [1, 2]
+    for run in runs:
+        assert run.keys() == {
+            "seed", "load", "steps", "simulated_seconds", "acknowledged", "read", "faults", "fingerprint", "violation",
+        }  # fmt: skip
+        assert (run["load"], run["violation"]) == (["records"], None)
+        assert re.fullmatch("[0-9a-f]{16}", run["fingerprint"])
+    assert (total["seeds"], total["violations"]) == (2, 0)
+    for name in ("steps", "acknowledged", "read"):
+        assert total[name] == sum(run[name] for run in runs) > 0
+    assert sum(total["faults"].values()) == sum(sum(run["faults"].values()) for run in runs) > 0
