@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import pickle
+import re
 import secrets
 import signal
 import subprocess
@@ -85,6 +86,36 @@ def test_no_more_is_looked_ahead_than_there_is_room_for() -> None:
 def test_a_violation_is_told_between_processes() -> None:
     found = pickle.loads(pickle.dumps(Violation("StrongIsr", "2 lacks something", 17)))
     assert (found.invariant, found.sentence, found.step) == ("StrongIsr", "2 lacks something", 17)
+
+
+def test_a_transcript_tells_what_clients_send_and_what_becomes_of_it() -> None:
+    """A violation names a partition, an offset, a CRC: whoever looks for them finds who sent it and who read it."""
+    options = Options(seed=1, seconds=60)
+    outcome = run(options, whole_transcript=True)
+    sent, acknowledged, counted, read = set[str](), 0, 0, 0
+    for line in outcome.transcript:
+        found = re.search(r"careful-(\d): batch \d+ for events-\1, crc ([0-9a-f]{8}), (.*)", line)
+        if found is None:
+            read += bool(re.search(r"reader-(\d) asks b\d for events-\1 from \d+ on and gets \d+-\d+ of epoch ", line))
+        elif found[3].startswith("is sent to b"):
+            assert "acks=all" in found[3]
+            sent.add(found[2])
+        else:
+            assert found[2] in sent
+            acknowledged += bool(re.fullmatch(r"is acknowledged by b\d at offset -?\d+", found[3]))
+            counted += found[3].startswith("counts as acknowledged with batch ")
+    assert acknowledged + counted == outcome.acknowledged > 0
+    assert read == outcome.read > 0
+    assert run(options).fingerprint == outcome.fingerprint
+
+
+@pytest.mark.parametrize(
+    "client", [r"careful-0: batch \d+ for events-0, crc [0-9a-f]{8},", "reader-0 asks b\\d .* on and"]
+)
+def test_a_transcript_tells_what_clients_are_refused_and_what_nobody_answers(client: str) -> None:
+    lines = "\n".join(run(Options(seed=2, seconds=120), whole_transcript=True).transcript)
+    assert re.search(rf"{client} is refused.*: [A-Z_]+$", lines, re.MULTILINE)
+    assert re.search(rf"{client} (is not answered|hears nothing).*: .", lines)
 
 
 @pytest.mark.parametrize("seed", KEPT)

@@ -12,7 +12,7 @@ from strandline.cli.output import Output
 from strandline.simulation.runs import Outcome, plainest
 
 MS_PER_HOUR = 3_600_000
-TRANSCRIPT_LINES = 60
+TRANSCRIPT_LINES = 150  # clients say much
 
 
 class Spent(NamedTuple):

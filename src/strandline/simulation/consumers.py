@@ -54,7 +54,8 @@ class Consumer(SimulatedClient):
         while not self.is_stopping:
             try:
                 await self._poll()
-            except PeerFailed:
+            except PeerFailed as failure:
+                self._tell(f"hears nothing: {failure}")
                 self._leader = None
             await self.pause(0 if self._is_behind else self.pace.pause_ms())
 
@@ -83,11 +84,15 @@ class Consumer(SimulatedClient):
         if error_code is ErrorCode.OFFSET_OUT_OF_RANGE:
             self._lost_its_place()
         if error_code is not ErrorCode.NONE:
+            self._tell(f"is refused: {error_code.name}")
             self._leader = None
             return
         records = data.records if isinstance(data.records, bytes | memoryview) else b""
         self._read([*batches_in(bytes(records))], data)
         self._is_behind = len(records) > 0 and data.high_watermark - self.position > FAR_BEHIND
+
+    def _tell(self, outcome: str) -> None:
+        self.world.tell(f"{self.name} asks {self._leader} for {self.partition} from {self.position} on and {outcome}")
 
     def _lost_its_place(self) -> None:
         self._history.complaints.append(
@@ -101,6 +106,7 @@ class Consumer(SimulatedClient):
                 continue
             if batch.base_offset > self.position and not self.is_compacted:
                 self._history.complaints.append(f"{self.name} asked for {self.position} and got {batch}")
+            self._tell(f"gets {batch}")
             self.position = batch.last_offset + 1
             self._leader_epoch = max(self._leader_epoch, batch.leader_epoch)
             if not self.is_compacted:

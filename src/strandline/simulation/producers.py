@@ -143,11 +143,13 @@ class Producer(SimulatedClient):
         asked = self._leader
         caller = self.caller(asked)
         sent: list[tuple[Outgoing, Answer[ProduceResponse]]] = []
+        acks = "all" if self.is_idempotent else self.acks
         is_first = self.is_idempotent and not self.acknowledged
         for outgoing in self._unresolved[: 1 if is_first else None]:
             outgoing.tries += 1
             outgoing.taken_in = self._history.taken.get(outgoing.crc)
             request = ProduceRequest(None, self.acks, 3_000, [self._data(outgoing)])
+            self._tell(outgoing, f"is sent to {asked} with acks={acks}, try {outgoing.tries}")
             if self.acks == 0:
                 caller.tell(request, version=PRODUCE_VERSION)
             else:
@@ -162,7 +164,8 @@ class Producer(SimulatedClient):
         for outgoing, answer in sent:
             try:
                 result = (await answer).responses[0].partition_responses[0]
-            except PeerFailed:
+            except PeerFailed as failure:
+                self._tell(outgoing, f"is not answered by {asked}: {failure}")
                 self._leader = None
                 continue
             self._heard(outgoing, result, asked)
@@ -172,20 +175,27 @@ class Producer(SimulatedClient):
             self.partition.topic, partition_data=[PartitionProduceData(self.partition.partition, outgoing.data)]
         )
 
+    def _tell(self, outgoing: Outgoing, outcome: str) -> None:
+        self.world.tell(f"{self.name}: batch {outgoing.number} for {self.partition}, crc {outgoing.crc:08x}, {outcome}")
+
     def _heard(self, outgoing: Outgoing, result: PartitionProduceResponse, leader: str) -> None:
         error_code = ErrorCode(result.error_code)
         if error_code is ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER and outgoing.taken_in is not None:
             refused = OutOfOrder(outgoing.crc, leader, outgoing.taken_in)
             self._history.out_of_order.setdefault(self.partition, []).append(refused)
         if error_code not in (ErrorCode.NONE, ErrorCode.DUPLICATE_SEQUENCE_NUMBER):
+            self._tell(outgoing, f"is refused by {leader}: {error_code.name}")
             self._leader = None
             return
+        self._tell(outgoing, f"is acknowledged by {leader} at offset {result.base_offset}")
         if self.is_idempotent:
             # Sequence numbers leave no gap: who has this one has those before it. A leader that was restarted knows the
             # last batch alone, as in Kafka, and calls those before it out of order for ever.
             for each in [each for each in self._unresolved if each.number <= outgoing.number]:
                 self._unresolved.remove(each)
                 offset = result.base_offset if each is outgoing else -1
+                if each is not outgoing:
+                    self._tell(each, f"counts as acknowledged with batch {outgoing.number}")
                 self._history.acknowledge(self.partition, each.crc, offset, self.world.now_us)
         self.acknowledged += 1
         self.last_acknowledged_us = self.world.now_us

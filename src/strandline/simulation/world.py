@@ -119,7 +119,3 @@ class World:
         line = f"{self.now_us / 1000:12.3f} {line}"
         self._hash.update(line.encode())
         self.transcript.append(line)
-
-    def note(self, fact: bytes) -> None:
-        """For the fingerprint alone."""
-        self._hash.update(fact)
