@@ -12,9 +12,12 @@ import time
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner, Result
 from tests.cli.commands import ENVIRONMENT
+from tests.simulation.mutations import MUTATIONS
 
-from strandline.cli.output import EXIT_BROKEN_PIPE, EXIT_INTERRUPTED, EXIT_UNREADABLE
+from strandline.cli.main import cli
+from strandline.cli.output import EXIT_BROKEN_PIPE, EXIT_FAULT, EXIT_INTERRUPTED, EXIT_UNREADABLE
 
 WAIT_S = 60.0
 # A shell starts what goes on in the background with SIGINT ignored, and so may whoever runs these tests.
@@ -113,3 +116,43 @@ def test_json_is_one_document_of_all_runs_and_their_total() -> None:
     for name in ("steps", "acknowledged", "read"):
         assert total[name] == sum(run[name] for run in runs) > 0
     assert sum(total["faults"].values()) == sum(sum(run["faults"].values()) for run in runs) > 0
+
+
+def violated(*arguments: str) -> Result:
+    """With acks=all that is answered by the leader alone, and so little time that there are no faults to leave out."""
+    mutation = next(each for each in MUTATIONS if each.name == "acks=all is answered by the leader alone")
+    with pytest.MonkeyPatch.context() as patch:
+        mutation.switch_off(patch)
+        command = ["simulate", "--seed", "1", "--load", "records", "--seconds", "1", *arguments]
+        result = CliRunner().invoke(cli, command)
+    assert result.exit_code == EXIT_FAULT, result.output
+    return result
+
+
+def test_a_violation_is_told_with_what_clients_did_before() -> None:
+    lines = violated().stdout.splitlines()
+    (first, shortest, last) = (
+        next(number for number, line in enumerate(lines) if line.startswith(beginning))
+        for beginning in (
+            "AcknowledgedStays: events-",
+            "The shortest way there: strandline simulate --seed 1 ",
+            "1 seed",
+        )
+    )
+    assert first < shortest < last == len(lines) - 1
+    found = re.search(r"(events-\d): crc ([0-9a-f]{8}) was acknowledged at offset (\d+)", lines[shortest + 1])
+    assert found is not None
+    partition, crc, offset = found.groups()
+    told = [line for line in lines[shortest + 2 : last] if f" for {partition}, crc {crc}, " in line]
+    assert re.search(r"is sent to b\d with acks=all, try 1$", told[0])
+    assert re.search(rf"is acknowledged by b\d at offset {offset}$", told[-1])
+
+
+def test_a_violation_in_json() -> None:
+    document = json.loads(violated("--format", "json").stdout)
+    assert document["total"]["violations"] == 1
+    (run,) = document["runs"]
+    assert run["violation"].keys() == {"invariant", "sentence", "step"}
+    assert run["violation"]["invariant"] == run["shortest"]["violation"]["invariant"] == "AcknowledgedStays"
+    assert run["shortest"]["command"].startswith("strandline simulate --seed 1 ")
+    assert run["shortest"]["transcript"]
