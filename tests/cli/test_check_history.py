@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pytest
 from click.testing import CliRunner, Result
 from tests.history.planting import Line, assign, poll, send
 
@@ -86,7 +87,38 @@ def test_too_little_proves_nothing(tmp_path: Path) -> None:
     assert (
         check(path, "--at-least", "6", exit_code=1).stderr == "strandline: 5 operations are too few to say anything\n"
     )
+    assert not check(path, "--at-least", "6", exit_code=1).stdout.startswith("Sound")
     check(path, "--at-least", "5")
+
+
+@pytest.mark.parametrize(
+    "content",
+    [b"", b"\n\n", b"garbage", b'{"op":"se', b'{"op":"client","process":"anna"}\n'],
+    ids=["empty", "blank", "garbage", "torn", "clients"],
+)
+def test_without_an_operation_nothing_is_sound(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "h.jsonl"
+    path.write_bytes(content)
+    for options in ([], ["--at-least", "1"], ["--format", "json"]):
+        result = check(str(path), *options, exit_code=2)
+        assert (result.stdout, result.stderr) == ("", f"strandline: there is no operation in {path}\n")
+    result = check(str(path), "/dev/null", exit_code=2)
+    assert result.stderr == "strandline: there is no operation in any of the 2 files\n"
+
+
+@pytest.mark.parametrize(
+    ("line", "why"),
+    [
+        (b'{"foo":1}', "has no field 'op'"),
+        (b'{"op":"sendd","process":"anna"}', "has an unknown op 'sendd'"),
+        (b'{"op":"send","process":"anna"}', "lacks the field 'topic'"),
+    ],
+)
+def test_a_last_line_that_is_whole_and_no_operation(tmp_path: Path, line: bytes, why: str) -> None:
+    """Only its line end is missing: nobody was killed while writing it."""
+    path = Path(write(tmp_path / "h.jsonl", *SENDS))
+    path.write_bytes(path.read_bytes() + line)
+    assert check(str(path), exit_code=2).stderr.startswith(f"strandline: {path}:4 {why}")
 
 
 def test_a_line_that_is_no_operation(tmp_path: Path) -> None:
@@ -101,10 +133,12 @@ def test_a_line_that_is_no_operation(tmp_path: Path) -> None:
 def test_a_last_line_that_is_not_whole(tmp_path: Path) -> None:
     """Its writer was killed. What it had written before counts."""
     path = Path(write(tmp_path / "h.jsonl", *SENDS, *READS))
-    path.write_bytes(path.read_bytes() + b'{"op":"se')
-    result = check(str(path))
-    assert result.stderr == f"strandline: the last line of {path} is not whole and was left out\n"
-    assert result.stdout.startswith("Sound: 5 operations")
+    whole = path.read_bytes()
+    for torn in (b'{"op":"se', b'{"op":"send","process":"\xc3'):
+        path.write_bytes(whole + torn)
+        result = check(str(path))
+        assert result.stderr == f"strandline: the last line of {path} is not whole and was left out\n"
+        assert result.stdout.startswith("Sound: 5 operations")
 
 
 def test_a_file_that_is_not_there(tmp_path: Path) -> None:

@@ -88,8 +88,8 @@ def test_a_line_is_written_as_it_is_read() -> None:
 @pytest.mark.parametrize(
     ("line", "why"),
     [
-        ("", "is not an operation"),
-        ("{", "is not an operation"),
+        ("", "is not JSON"),
+        ("{", "is not JSON"),
         ("[]", "is not an operation"),
         ("17", "is not an operation"),
         ("[" * 100_000, "is not an operation"),

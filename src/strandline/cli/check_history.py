@@ -9,11 +9,11 @@ from contextlib import contextmanager
 
 import click
 
-from strandline.cli.output import EXIT_FAULT, Output, ToolCommand, counted, format_option
+from strandline.cli.output import EXIT_FAULT, CannotRead, Output, ToolCommand, counted, format_option
 from strandline.cli.progress import scanning
 from strandline.history.checker import check
 from strandline.history.expectations import Expectations
-from strandline.history.lines import LineParser
+from strandline.history.lines import LineParser, NotJson
 from strandline.history.operations import Operation
 from strandline.history.verdict import Anomaly, Verdict
 from strandline.model.failures import CorruptData
@@ -35,11 +35,14 @@ def check_history(
 
     Each FILE holds operations as lines of JSON: sends, polls, assignments, commits and transactions, as docs/history.md
     says and strandline.history.recording writes them. Several files are one history: of each process its own. Anomalies
-    are told with the least that shows them. Exit code 2 says that a file could not be read.
+    are told with the least that shows them. Exit code 2 says that a file could not be read, or that no operation is in
+    any.
     """
     output, files = Output(output_format), HistoryFiles(paths)
     with scanning("reading", files.size_bytes()) as advance, _without_collector():
         verdict = check(files.operations(advance), Expectations(read_to_end, may_delete, all_writers))
+    if verdict.operation_count == 0:
+        raise CannotRead(f"there is no operation in {files}")
     for anomaly in verdict.anomalies():
         _tell(anomaly, files, output)
     is_void = verdict.operation_count < at_least
@@ -68,6 +71,9 @@ class HistoryFiles:
         self.torn: list[str] = []  # whose last line is not whole
         self._ends: list[int] = []  # number of the last line of each file
 
+    def __str__(self) -> str:
+        return self.paths[0] if len(self.paths) == 1 else f"any of the {len(self.paths)} files"
+
     def size_bytes(self) -> int:
         return sum(os.path.getsize(path) for path in self.paths)
 
@@ -83,7 +89,8 @@ class HistoryFiles:
                     try:
                         yield parser.operation(line, number)
                     except CorruptData as error:
-                        if line.endswith(b"\n") or len(line) == LINE_BYTES_MAX:
+                        is_cut_off = not line.endswith(b"\n") and len(line) < LINE_BYTES_MAX
+                        if not (is_cut_off and isinstance(error, NotJson)):
                             raise CorruptData(f"{self.place(path, number)} {error}") from None
                         self.torn.append(path)  # its writer was killed
             self._ends.append(number)
@@ -121,14 +128,14 @@ def _tell_summary(verdict: Verdict, files: HistoryFiles, output: Output, *, is_v
         output.line(f"{kind}: {bad} bad, {allowed} allowed")
     for path in files.torn:
         output.note(f"strandline: the last line of {path} is not whole and was left out")
-    _tell_counts(verdict, output)
+    _tell_counts(verdict, output, is_void=is_void)
     if is_void:
         output.note(f"strandline: {counted(verdict.operation_count, 'operation')} are too few to say anything")
     elif not verdict.is_sound:
         output.note(f"strandline: {counted(verdict.bad_count, 'bad anomaly', 'bad anomalies')}")
 
 
-def _tell_counts(verdict: Verdict, output: Output) -> None:
+def _tell_counts(verdict: Verdict, output: Output, *, is_void: bool) -> None:
     by_op: dict[str, list[str]] = {}
     for (op, outcome), count in sorted(verdict.operations.items()):
         by_op.setdefault(op, []).append(f"{count:,} {outcome}")
@@ -139,7 +146,7 @@ def _tell_counts(verdict: Verdict, output: Output) -> None:
         f" {counted(verdict.counts['records_read'], 'record')} read from"
         f" {counted(verdict.counts['partitions'], 'partition')}"
     )
-    output.line(f"{'Sound: ' if verdict.is_sound else ''}{looked_at}.")
+    output.line(f"{'Sound: ' if verdict.is_sound and not is_void else ''}{looked_at}.")
     if verdict.counts["values_sent_twice"]:
         output.line(f"{counted(verdict.counts['values_sent_twice'], 'value')} sent twice could not be judged.")
     if verdict.counts["foreign_records"]:

@@ -40,6 +40,10 @@ NAMED_POSITIONS: dict[str, int] = {"beginning": BEGINNING, "end": END}
 ACKS = {"all": -1, "-1": -1, "0": 0, "1": 1}
 
 
+class NotJson(CorruptData):
+    """No beginning of an object is one itself: a last line of this kind may be all that a killed process wrote of it."""
+
+
 class LineParser:
     """Gives equal names the same object: a history names few partitions and processes, very often."""
 
@@ -52,10 +56,15 @@ class LineParser:
         """`number` is the line's, from 1 and over all files: anomalies name operations by it."""
         try:
             fields = json.loads(line)
+        except (json.JSONDecodeError, UnicodeDecodeError) as error:
+            raise NotJson(f"is not JSON: {error}") from None
+        except (ValueError, RecursionError):
+            raise CorruptData("is not an operation: it is nested too deep, or a number has too many digits") from None
+        try:
             return PARSERS[fields["op"]](self, fields, number)
         except KeyError as error:
             raise CorruptData(self._complaint(fields, error)) from None
-        except (ValueError, TypeError, AttributeError, RecursionError) as error:
+        except (ValueError, TypeError, AttributeError) as error:
             raise CorruptData(f"is not an operation: {str(error)[:120]}") from None
 
     def _complaint(self, fields: Fields, error: KeyError) -> str:
