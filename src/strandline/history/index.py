@@ -62,9 +62,8 @@ class History:
                 self.sends.append(operation)
                 self._note_writer(operation)
                 self.transactions.note(operation)
-            case Poll():
-                if operation.outcome is not Outcome.FAIL:
-                    self.polls.append(operation)
+            case Poll() if operation.outcome is not Outcome.FAIL:
+                self.polls.append(operation)
                 self.transactions.note(operation)
             case Commit():
                 self.commits.append(operation)

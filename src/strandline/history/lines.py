@@ -41,7 +41,7 @@ ACKS = {"all": -1, "-1": -1, "0": 0, "1": 1}
 
 
 class NotJson(CorruptData):
-    """No beginning of an object is one itself: a last line of this kind may be all that a killed process wrote of it."""
+    """No beginning of an object is one itself: a last line of this kind may be what a killed process wrote of it."""
 
 
 class LineParser:
