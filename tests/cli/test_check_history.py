@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
-from tests.history.planting import Line, assign, poll, send
+from tests.history.planting import Line, assign, begin, end, poll, send
 
 from strandline.cli.main import cli
 from strandline.history.lines import line_of
@@ -127,6 +127,14 @@ def test_a_line_that_is_no_operation(tmp_path: Path) -> None:
     second.write_bytes(b'\n{"op":"dance"}\n')
     result = check(first, str(second), exit_code=2)
     assert result.stderr.startswith(f"strandline: {second}:2 has an unknown op 'dance'")
+    assert result.stdout == ""
+
+
+def test_operations_that_contradict_each_other(tmp_path: Path) -> None:
+    anna = write(tmp_path / "anna", *SENDS, end("anna", "t1"))
+    bert = write(tmp_path / "bert", *READS, begin("anna", "t1"))
+    result = check(anna, bert, exit_code=2)
+    assert result.stderr == f"strandline: transaction 't1' ended before it began [{anna}:4, {bert}:3]\n"
     assert result.stdout == ""
 
 

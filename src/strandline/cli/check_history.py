@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 
 import click
@@ -15,6 +15,7 @@ from strandline.history.checker import check
 from strandline.history.expectations import Expectations
 from strandline.history.lines import LineParser, NotJson
 from strandline.history.operations import Operation
+from strandline.history.transactions import Contradiction
 from strandline.history.verdict import Anomaly, Verdict
 from strandline.model.failures import CorruptData
 
@@ -39,8 +40,11 @@ def check_history(
     any.
     """
     output, files = Output(output_format), HistoryFiles(paths)
-    with scanning("reading", files.size_bytes()) as advance, _without_collector():
-        verdict = check(files.operations(advance), Expectations(read_to_end, may_delete, all_writers))
+    try:
+        with scanning("reading", files.size_bytes()) as advance, _without_collector():
+            verdict = check(files.operations(advance), Expectations(read_to_end, may_delete, all_writers))
+    except Contradiction as refused:
+        raise CannotRead(f"{refused} [{files.places_of(refused.operations)}]") from None
     if verdict.operation_count == 0:
         raise CannotRead(f"there is no operation in {files}")
     for anomaly in verdict.anomalies():
@@ -98,6 +102,9 @@ class HistoryFiles:
     def place(self, path: str, number: int) -> str:
         return f"{path}:{number - (self._ends[-1] if self._ends else 0)}"
 
+    def places_of(self, numbers: Iterable[int]) -> str:
+        return ", ".join(self.place_of(number) for number in numbers)
+
     def place_of(self, number: int) -> str:
         first = 0
         for path, last in zip(self.paths, self._ends, strict=True):
@@ -108,12 +115,12 @@ class HistoryFiles:
 
 
 def _tell(anomaly: Anomaly, files: HistoryFiles, output: Output) -> None:
-    places = [files.place_of(number) for number in anomaly.operations]
     if output.is_json:
+        places = [files.place_of(number) for number in anomaly.operations]
         output.object({"type": "anomaly", **anomaly.as_fields(), "operations": places})
     else:
         label = "bad" if anomaly.is_bad else "allowed"
-        output.line(f"{anomaly.kind} ({label}): {anomaly.sentence} [{', '.join(places)}]")
+        output.line(f"{anomaly.kind} ({label}): {anomaly.sentence} [{files.places_of(anomaly.operations)}]")
 
 
 def _tell_summary(verdict: Verdict, files: HistoryFiles, output: Output, *, is_void: bool) -> None:

@@ -43,7 +43,7 @@ class History:
             self._sort(operation)
         for done in self.processes.values():
             done.sort(key=_order)
-        self.transactions.settle()
+        self.transactions.settle(self.share_clock)
         self._note_reads()
         self._note_sends()
         self._settle_logs()
