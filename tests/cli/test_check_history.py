@@ -54,6 +54,24 @@ def test_anomalies_with_their_places(tmp_path: Path) -> None:
     assert result.stderr == "strandline: 2 bad anomalies\n"
 
 
+def test_names_cannot_write_to_the_terminal(tmp_path: Path) -> None:
+    """Values are quoted; names of processes and topics are printed as they are, but for what is no text."""
+    lost = {"topic": "or\nders", "partition": 0, "process": "a\x1b[2Jnna"}
+    sends = [("send", {**lost, "value": value, "offset": offset}) for offset, value in enumerate("ab")]
+    reads = [
+        assign("carl", 0),
+        ("poll", {"process": "ännå", "records": [["or\nders", 0, 1, "b"], ["or\nders", 0, 0, "x"]]}),
+    ]
+    path = write(tmp_path / "h.jsonl", *sends, *reads)
+    result = check(path, exit_code=1)
+    assert all(character.isprintable() for line in result.stdout.splitlines() for character in line)
+    assert "acknowledged to a\\x1b[2Jnna" in result.stdout
+    assert "ännå was at offset 2 of or\\nders-0" in result.stdout
+    first, *_ = rows(check(path, "--format", "json", exit_code=1))
+    assert "\x1b" not in first["sentence"]
+    assert first["partition"] == "or\nders-0"
+
+
 def rows(result: Result) -> list[dict[str, Any]]:
     return [json.loads(line) for line in result.stdout.splitlines()]
 
