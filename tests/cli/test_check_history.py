@@ -172,6 +172,17 @@ def test_a_file_that_is_not_there(tmp_path: Path) -> None:
     assert check(exit_code=2).stderr.count("Missing argument") == 1
 
 
+def test_a_file_that_is_given_twice(tmp_path: Path) -> None:
+    """Each record would look as if it had been sent twice."""
+    path = write(tmp_path / "h.jsonl", *SENDS, *READS)
+    other = write(tmp_path / "other", *SENDS)
+    result = check(path, other, path, exit_code=2)
+    assert (result.stdout, result.stderr) == ("", f"strandline: {path} is given twice\n")
+    (tmp_path / "link").symlink_to("h.jsonl")
+    result = check(path, str(tmp_path / "link"), exit_code=2)
+    assert result.stderr == f"strandline: {path} and {tmp_path / 'link'} are the same file\n"
+
+
 def test_values_sent_twice_are_told_of(tmp_path: Path) -> None:
     path = write(tmp_path / "h.jsonl", *SENDS, send("bert", "a", 3), *READS)
     assert "1 value sent twice could not be judged." in check(path).stdout

@@ -39,6 +39,7 @@ def check_history(
     are told with the least that shows them. Exit code 2 says that a file could not be read, or that no operation is in
     any.
     """
+    _refuse_repeated(paths)
     output, files = Output(output_format), HistoryFiles(paths)
     try:
         with scanning("reading", files.size_bytes()) as advance, _without_collector():
@@ -53,6 +54,17 @@ def check_history(
     _tell_summary(verdict, files, output, is_void=is_void)
     if is_void or not verdict.is_sound:
         click.get_current_context().exit(EXIT_FAULT)
+
+
+def _refuse_repeated(paths: tuple[str, ...]) -> None:
+    """Or every operation would have happened twice."""
+    known: dict[str, str] = {}
+    for path in paths:
+        real = os.path.realpath(path)
+        other = known.get(real)
+        if other is not None:
+            raise CannotRead(f"{path} is given twice" if other == path else f"{other} and {path} are the same file")
+        known[real] = path
 
 
 @contextmanager
