@@ -6,8 +6,9 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pytest
 from click.testing import CliRunner, Result
-from tests.history.planting import Line, assign, poll, send
+from tests.history.planting import Line, assign, begin, end, poll, send
 
 from strandline.cli.main import cli
 from strandline.history.lines import line_of
@@ -53,6 +54,24 @@ def test_anomalies_with_their_places(tmp_path: Path) -> None:
     assert result.stderr == "strandline: 2 bad anomalies\n"
 
 
+def test_names_cannot_write_to_the_terminal(tmp_path: Path) -> None:
+    """Values are quoted; names of processes and topics are printed as they are, but for what is no text."""
+    lost = {"topic": "or\nders", "partition": 0, "process": "a\x1b[2Jnna"}
+    sends = [("send", {**lost, "value": value, "offset": offset}) for offset, value in enumerate("ab")]
+    reads = [
+        assign("carl", 0),
+        ("poll", {"process": "ännå", "records": [["or\nders", 0, 1, "b"], ["or\nders", 0, 0, "x"]]}),
+    ]
+    path = write(tmp_path / "h.jsonl", *sends, *reads)
+    result = check(path, exit_code=1)
+    assert all(character.isprintable() for line in result.stdout.splitlines() for character in line)
+    assert "acknowledged to a\\x1b[2Jnna" in result.stdout
+    assert "ännå was at offset 2 of or\\nders-0" in result.stdout
+    first, *_ = rows(check(path, "--format", "json", exit_code=1))
+    assert "\x1b" not in first["sentence"]
+    assert first["partition"] == "or\nders-0"
+
+
 def rows(result: Result) -> list[dict[str, Any]]:
     return [json.loads(line) for line in result.stdout.splitlines()]
 
@@ -86,7 +105,38 @@ def test_too_little_proves_nothing(tmp_path: Path) -> None:
     assert (
         check(path, "--at-least", "6", exit_code=1).stderr == "strandline: 5 operations are too few to say anything\n"
     )
+    assert not check(path, "--at-least", "6", exit_code=1).stdout.startswith("Sound")
     check(path, "--at-least", "5")
+
+
+@pytest.mark.parametrize(
+    "content",
+    [b"", b"\n\n", b"garbage", b'{"op":"se', b'{"op":"client","process":"anna"}\n'],
+    ids=["empty", "blank", "garbage", "torn", "clients"],
+)
+def test_without_an_operation_nothing_is_sound(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "h.jsonl"
+    path.write_bytes(content)
+    for options in ([], ["--at-least", "1"], ["--format", "json"]):
+        result = check(str(path), *options, exit_code=2)
+        assert (result.stdout, result.stderr) == ("", f"strandline: there is no operation in {path}\n")
+    result = check(str(path), "/dev/null", exit_code=2)
+    assert result.stderr == "strandline: there is no operation in any of the 2 files\n"
+
+
+@pytest.mark.parametrize(
+    ("line", "why"),
+    [
+        (b'{"foo":1}', "has no field 'op'"),
+        (b'{"op":"sendd","process":"anna"}', "has an unknown op 'sendd'"),
+        (b'{"op":"send","process":"anna"}', "lacks the field 'topic'"),
+    ],
+)
+def test_a_last_line_that_is_whole_and_no_operation(tmp_path: Path, line: bytes, why: str) -> None:
+    """Only its line end is missing: nobody was killed while writing it."""
+    path = Path(write(tmp_path / "h.jsonl", *SENDS))
+    path.write_bytes(path.read_bytes() + line)
+    assert check(str(path), exit_code=2).stderr.startswith(f"strandline: {path}:4 {why}")
 
 
 def test_a_line_that_is_no_operation(tmp_path: Path) -> None:
@@ -98,18 +148,39 @@ def test_a_line_that_is_no_operation(tmp_path: Path) -> None:
     assert result.stdout == ""
 
 
+def test_operations_that_contradict_each_other(tmp_path: Path) -> None:
+    anna = write(tmp_path / "anna", *SENDS, end("anna", "t1"))
+    bert = write(tmp_path / "bert", *READS, begin("anna", "t1"))
+    result = check(anna, bert, exit_code=2)
+    assert result.stderr == f"strandline: transaction 't1' ended before it began [{anna}:4, {bert}:3]\n"
+    assert result.stdout == ""
+
+
 def test_a_last_line_that_is_not_whole(tmp_path: Path) -> None:
     """Its writer was killed. What it had written before counts."""
     path = Path(write(tmp_path / "h.jsonl", *SENDS, *READS))
-    path.write_bytes(path.read_bytes() + b'{"op":"se')
-    result = check(str(path))
-    assert result.stderr == f"strandline: the last line of {path} is not whole and was left out\n"
-    assert result.stdout.startswith("Sound: 5 operations")
+    whole = path.read_bytes()
+    for torn in (b'{"op":"se', b'{"op":"send","process":"\xc3'):
+        path.write_bytes(whole + torn)
+        result = check(str(path))
+        assert result.stderr == f"strandline: the last line of {path} is not whole and was left out\n"
+        assert result.stdout.startswith("Sound: 5 operations")
 
 
 def test_a_file_that_is_not_there(tmp_path: Path) -> None:
     assert "there is no such file" in check(str(tmp_path / "missing"), exit_code=2).stderr
     assert check(exit_code=2).stderr.count("Missing argument") == 1
+
+
+def test_a_file_that_is_given_twice(tmp_path: Path) -> None:
+    """Each record would look as if it had been sent twice."""
+    path = write(tmp_path / "h.jsonl", *SENDS, *READS)
+    other = write(tmp_path / "other", *SENDS)
+    result = check(path, other, path, exit_code=2)
+    assert (result.stdout, result.stderr) == ("", f"strandline: {path} is given twice\n")
+    (tmp_path / "link").symlink_to("h.jsonl")
+    result = check(path, str(tmp_path / "link"), exit_code=2)
+    assert result.stderr == f"strandline: {path} and {tmp_path / 'link'} are the same file\n"
 
 
 def test_values_sent_twice_are_told_of(tmp_path: Path) -> None:

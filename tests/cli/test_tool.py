@@ -17,6 +17,7 @@ import strandline
 from strandline.cli import output, progress
 from strandline.cli.main import LOG_COMMANDS, LazyGroup, cli
 from strandline.cli.output import iso_time, size_text, time_and_ms
+from strandline.history.lines import line_of
 
 GOLDEN = Path(__file__).parent.parent / "golden"
 ROOT = Path(__file__).parent.parent.parent
@@ -88,6 +89,20 @@ def test_a_reader_that_leaves_is_no_failure(logs: list[Path]) -> None:
         process.stdout.close()
         assert process.stderr.read() == b""
     assert process.returncode == output.EXIT_BROKEN_PIPE
+
+
+@pytest.mark.parametrize("length", [1, 100_000], ids=["buffered", "at once"])
+def test_a_full_disk_under_the_output_is_not_blamed_on_the_file(tmp_path: Path, length: int) -> None:
+    history = tmp_path / "history.jsonl"
+    history.write_bytes(line_of("send", process="anna", topic="orders", partition=0, value="v" * length, offset=0))
+    checkpoint = tmp_path / "leader-epoch-checkpoint"
+    checkpoint.write_text("0\n1\n3 1000\n")
+    for arguments in (["check-history", history], ["log", "dump", checkpoint]):
+        with open("/dev/full", "wb") as full:
+            command = [sys.executable, "-m", "strandline", *map(str, arguments)]
+            result = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, env=ENVIRONMENT, check=False)
+        assert result.stderr == b"strandline: the output cannot be written: No space left on device\n"
+        assert result.returncode == output.EXIT_UNREADABLE
 
 
 def test_the_help_of_a_group_is_that_of_its_commands() -> None:

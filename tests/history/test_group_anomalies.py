@@ -128,3 +128,32 @@ def test_a_record_is_consumed_twice() -> None:
 def test_what_an_aborted_transaction_consumed_is_consumed_again() -> None:
     lines = [*BEGIN, *consuming("t1", (0, "a"), (1, "b"), decision="abort"), assign("carl", 0, how="seek")]
     assert found(*lines, *consuming("t2", (0, "a"), (1, "b"), (2, "c"), (3, "d"))) == {}
+
+
+def test_what_a_transaction_read_and_did_not_commit_is_consumed_by_the_next() -> None:
+    """It committed offset 1, so it never claimed what lies there."""
+    first = transaction("carl", "t1", poll("carl", (0, "a"), (1, "b")), commit("carl", 1))
+    again = assign("carl", 1, how="seek")
+    assert found(*BEGIN, *first, again, *consuming("t2", (1, "b"), (2, "c"), (3, "d"))) == {}
+    of_the_other = transaction("carl", "t1", poll("carl", (0, "a"), (1, "b")), commit("carl", 7, partition=1))
+    from_the_beginning = [assign("carl", 0, how="seek"), *consuming("t2", (0, "a"), (1, "b"), (2, "c"), (3, "d"))]
+    assert found(*BEGIN, *of_the_other, *from_the_beginning) == {}
+
+
+def test_of_several_commits_in_a_transaction_the_last_counts() -> None:
+    reads = poll("carl", (0, "a"), (1, "b"))
+    again = [assign("carl", 1, how="seek"), *consuming("t2", (1, "b"), (2, "c"), (3, "d"))]
+    forth = transaction("carl", "t1", reads, commit("carl", 1), commit("carl", 2))
+    assert found(*BEGIN, *forth, *again) == {Kind.CONSUMED_TWICE: True}
+    back = transaction("carl", "t1", reads, commit("carl", 2), commit("carl", 1))
+    assert found(*BEGIN, *back, *again) == {}
+
+
+def test_a_commit_of_unknown_outcome_claims_nothing_for_sure() -> None:
+    reads = poll("carl", (0, "a"), (1, "b"))
+    again = [assign("carl", 1, how="seek"), *consuming("t2", (1, "b"), (2, "c"), (3, "d"))]
+    for offsets in ([(2, "unknown")], [(2, "fail")], [(1, "ok"), (2, "unknown")], [(2, "ok"), (1, "unknown")]):
+        commits = [commit("carl", offset, outcome=outcome) for offset, outcome in offsets]
+        assert found(*BEGIN, *transaction("carl", "t1", reads, *commits), *again) == {}
+    sure = transaction("carl", "t1", reads, commit("carl", 2), commit("carl", 3, outcome="unknown"))
+    assert found(*BEGIN, *sure, *again) == {Kind.CONSUMED_TWICE: True}

@@ -88,34 +88,92 @@ def test_a_line_is_written_as_it_is_read() -> None:
 @pytest.mark.parametrize(
     ("line", "why"),
     [
-        ("", "is not an operation"),
-        ("{", "is not an operation"),
-        ("[]", "is not an operation"),
-        ("17", "is not an operation"),
-        ("[" * 100_000, "is not an operation"),
+        ("", "is not JSON: Expecting value at character 1"),
+        ("{", "is not JSON"),
+        ("[]", "is not an operation: it must be a JSON object"),
+        ("17", "is not an operation: it must be a JSON object"),
+        ("null", "is not an operation: it must be a JSON object"),
+        ('"send"', "is not an operation: it must be a JSON object"),
+        ("[" * 100_000, "is not an operation: it is nested too deep"),
         ("{}", "has no field 'op'"),
-        ('{"op":"dance"}', "unknown op 'dance': known are client, send, poll"),
-        ('{"op":["send"]}', "is not an operation"),
+        ('{"op":"dance"}', "has an unknown op 'dance': known are client, send, poll"),
+        ('{"op":["send"]}', r"has an unknown op \"\['send'\]\": known are client"),
+        ('{"op":null}', "has an unknown op 'None'"),
         ('{"op":"send","process":"p"}', "lacks the field 'topic'"),
         ('{"op":"send","topic":"t","value":"v"}', "lacks the field 'process'"),
+        ('{"op":"send","process":["p"],"topic":"t","value":"v"}', r"\['p'\]\" is not a text"),
         ('{"op":"send","process":"p","topic":"t","value":7}', "'7' is not a text"),
         ('{"op":"send","process":"p","topic":"t","value":"v","partition":"0"}', "'0' is not a whole number"),
+        ('{"op":"send","process":"p","topic":{},"value":"v","partition":0}', "'{}' is not a text"),
+        ('{"op":"send","process":"p","topic":"t","value":"v","partition":{}}', "'{}' is not a whole number"),
         (
             '{"op":"send","process":"p","topic":"t","value":"v","outcome":"maybe"}',
             "'maybe' is none of ok, fail, unknown",
         ),
+        ('{"op":"poll","process":"p","outcome":{}}', "'{}' is none of ok, fail, unknown"),
         ('{"op":"poll","process":"p","began_us":5,"ended_us":4}', "it ended before it began"),
         ('{"op":"poll","process":"p","began_us":true}', "'True' is not a whole number"),
-        ('{"op":"poll","process":"p","records":[["t",0,1]]}', "is not an operation"),
-        ('{"op":"poll","process":"p","records":7}', "is not an operation"),
+        (
+            '{"op":"poll","process":"p","records":[["t",0,1]]}',
+            r"its 'records' must be a list of \[topic, partition, offset, value\]",
+        ),
+        ('{"op":"poll","process":"p","records":7}', "its 'records' must be a list of"),
+        ('{"op":"poll","process":"p","records":null}', "its 'records' must be a list of"),
+        (
+            '{"op":"commit","process":"p","group":"g","offsets":[7]}',
+            r"its 'offsets' must be a list of \[topic, partition, offset\]",
+        ),
+        ('{"op":"revoke","process":"p","partitions":[[["t"]]]}', r"must be a list of \[topic, partition\]"),
+        ('{"op":"assign","process":"p","positions":{"t":0}}', r"must be a list of \[topic, partition, position\]"),
         ('{"op":"assign","process":"p","positions":[["t",0,"middle"]]}', "'middle' is none of beginning, end"),
-        ('{"op":"end","process":"p","transaction":"t","decision":"wait"}', "is not an operation"),
+        ('{"op":"assign","process":"p","positions":[["t",0,[]]]}', "is none of beginning, end"),
+        ('{"op":"assign","process":"p","how":"walk"}', "'walk' is none of assign, subscribe, rebalance, seek"),
+        ('{"op":"end","process":"p","transaction":"t","decision":"wait"}', "'wait' is none of commit, abort"),
         ('{"op":"client","process":"p","acks":2}', "'2' is none of all"),
+        ('{"op":"client","process":"p","isolation":{}}', "is none of read_committed, read_uncommitted"),
     ],
 )
 def test_what_is_no_operation(line: str, why: str) -> None:
-    with pytest.raises(CorruptData, match=why):
+    with pytest.raises(CorruptData, match=f"^[^\\n]*{why}"):
         parsed(line)
+
+
+NUMBERS = [
+    '{"op":"poll","process":"p","records":[["t",0,%s,"v"]]}',
+    '{"op":"poll","process":"p","records":[["t",%s,0,"v"]]}',
+    '{"op":"send","process":"p","topic":"t","value":"v","partition":0,"offset":%s}',
+    '{"op":"commit","process":"p","group":"g","offsets":[["t",0,%s]]}',
+    '{"op":"assign","process":"p","positions":[["t",0,%s]]}',
+    '{"op":"poll","process":"p","began_us":%s}',
+    '{"op":"poll","process":"p","began_us":0,"ended_us":%s}',
+]
+
+
+@pytest.mark.parametrize("line", NUMBERS)
+def test_numbers_are_those_of_kafka(line: str) -> None:
+    """Larger ones are nobody's offset or time, and from 4,300 digits on Python does not even print them."""
+    parsed(line % (2**63 - 1))
+    for number in (2**63, 10**40, "9" * 4300):
+        with pytest.raises(CorruptData, match="is not an operation: a number has more than 64 bits"):
+            parsed(line % number)
+    with pytest.raises(CorruptData, match="is not an operation: it is nested too deep, or a number has too many"):
+        parsed(line % ("9" * 4301))
+
+
+def test_a_field_that_is_nested_deep() -> None:
+    """However deep: there may be depths that can be read and not be printed."""
+    for depth in [*range(1, 1100), *range(1100, 20_000, 100)]:
+        with pytest.raises(CorruptData, match=r"is not a text|nested too deep|its fields are not"):
+            parsed(f'{{"op":"send","process":{"[" * depth}{"]" * depth},"topic":"t","value":"v"}}')
+
+
+def test_a_partition_is_a_whole_number_also_where_it_is_known() -> None:
+    """To Python 0, 0.0 and false are the same key."""
+    parser = LineParser()
+    parser.operation('{"op":"poll","process":"p","records":[["t",0,0,"v"]]}', 1)
+    for number in ("0.0", "false"):
+        with pytest.raises(CorruptData, match="is not a whole number"):
+            parser.operation(f'{{"op":"poll","process":"p","records":[["t",{number},0,"v"]]}}', 2)
 
 
 def test_the_example_of_the_documentation_is_a_history() -> None:

@@ -75,6 +75,22 @@ def test_a_consumer_that_seeks_goes_back() -> None:
     assert found(*SENT, ALL, poll("carl", (1, "b")), assign("carl", 0, how="seek"), poll("carl", (0, "a"))) == {}
 
 
+def test_a_poll_that_failed_moved_nobody() -> None:
+    failed = poll("carl", (0, "a"), outcome="fail")
+    assert found(*SENT, ALL, assign("carl", "beginning"), failed, poll("carl", (0, "a"))) == {}
+    assert found(failed) == {}
+
+
+def test_a_poll_that_failed_read_nothing_in_its_transaction() -> None:
+    lines = transaction("anna", "t1", send("anna", "a", 0), poll("anna", (0, "a"), outcome="fail"))
+    assert found(*lines, poll("carl", (0, "a"))) == {}
+
+
+def test_a_revocation_that_failed_excuses_nothing() -> None:
+    lines = [*SENT, ALL, poll("carl", (0, "a")), revoke("carl", outcome="fail"), poll("carl", (3, "d"))]
+    assert found(*lines) == {Kind.POLL_SKIP: True}
+
+
 # G1b
 
 

@@ -11,7 +11,8 @@ import json
 import os
 import sys
 from base64 import b64encode
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from typing import IO, Any
 
@@ -42,13 +43,18 @@ class FoundDamage(CannotRead):
     exit_code = EXIT_FAULT
 
 
+class CannotWrite(CannotRead):
+    """What is printed goes nowhere. Not an OSError, or whoever reads a file would take it for the file's."""
+
+
 class ToolCommand(click.Command):
     """Turns what can go wrong with files into sentences; a traceback would only ever show our own bug."""
 
     def invoke(self, ctx: click.Context) -> Any:
         try:
             answer = super().invoke(ctx)
-            sys.stdout.buffer.flush()
+            with printing():
+                sys.stdout.buffer.flush()
             return answer
         except BrokenPipeError:
             _let_stdout_go()
@@ -57,6 +63,18 @@ class ToolCommand(click.Command):
             raise CannotRead(str(error)) from error
         except OSError as error:
             raise CannotRead(sentence_of(error)) from error
+
+
+@contextmanager
+def printing() -> Iterator[None]:
+    """For whatever writes to standard output."""
+    try:
+        yield
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        _let_stdout_go()
+        raise CannotWrite(f"the output cannot be written: {error.strerror or error}") from error
 
 
 def _let_stdout_go() -> None:
@@ -93,17 +111,22 @@ class Output:
         self._stream = sys.stdout.buffer
 
     def line(self, text: str) -> None:
-        self._stream.write(text.encode("utf-8", "backslashreplace") + b"\n")
+        try:
+            self._stream.write(text.encode("utf-8", "backslashreplace") + b"\n")
+        except OSError:
+            with printing():  # only here, because there are millions of lines
+                raise
 
     def object(self, values: Mapping[str, Any]) -> None:
         self.line(json.dumps(values, ensure_ascii=False))
 
     def flush(self) -> None:
-        self._stream.flush()
+        with printing():
+            self._stream.flush()
 
     def note(self, text: str) -> None:
         """To stderr, after everything that was printed before it."""
-        self._stream.flush()
+        self.flush()
         click.echo(text, err=True)
 
     def table(self, title: str, columns: Iterable[str], rows: Iterable[Iterable[str]]) -> None:

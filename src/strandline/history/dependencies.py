@@ -66,11 +66,13 @@ class Dependencies:
                 self._spans[poll.process].append(Span(poll.began_us, poll.ended_us, node))
 
     def _span_transaction(self, transaction: Transaction) -> None:
-        if transaction.begin is not None:
-            end = transaction.acknowledged_end
-            node = self._node_of_transaction[transaction.name]
-            span = Span(transaction.begin.began_us, None if end is None else end.ended_us, node)
-            self._spans[transaction.begin.process].append(span)
+        begin, end = transaction.begin, transaction.acknowledged_end
+        if begin is not None:
+            if end is not None and not self.history.share_clock(begin.process, end.process):
+                end = None  # nobody knows when, by the clock of its begin
+            ended_us = None if end is None else end.ended_us
+            span = Span(begin.began_us, ended_us, self._node_of_transaction[transaction.name])
+            self._spans[begin.process].append(span)
 
     def _add(self, operation: Send | Poll | Transaction | None) -> int:
         self.operations.append(operation)

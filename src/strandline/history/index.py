@@ -43,7 +43,7 @@ class History:
             self._sort(operation)
         for done in self.processes.values():
             done.sort(key=_order)
-        self.transactions.settle()
+        self.transactions.settle(self.share_clock)
         self._note_reads()
         self._note_sends()
         self._settle_logs()
@@ -62,9 +62,8 @@ class History:
                 self.sends.append(operation)
                 self._note_writer(operation)
                 self.transactions.note(operation)
-            case Poll():
-                if operation.outcome is not Outcome.FAIL:
-                    self.polls.append(operation)
+            case Poll() if operation.outcome is not Outcome.FAIL:
+                self.polls.append(operation)
                 self.transactions.note(operation)
             case Commit():
                 self.commits.append(operation)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
+from enum import StrEnum
 from typing import Any, TypeVar
 
 from strandline.history.operations import (
@@ -35,9 +36,33 @@ from strandline.model.partitions import TopicPartition
 Fields = Mapping[str, Any]
 Stamp = tuple[int, str, Outcome, int, int]
 T = TypeVar("T")
+Word = TypeVar("Word", bound=StrEnum)
 
 NAMED_POSITIONS: dict[str, int] = {"beginning": BEGINNING, "end": END}
 ACKS = {"all": -1, "-1": -1, "0": 0, "1": 1}
+ROWS = {
+    "records": ("topic", "partition", "offset", "value"),
+    "positions": ("topic", "partition", "position"),
+    "offsets": ("topic", "partition", "offset"),
+    "partitions": ("topic", "partition"),
+}
+INT64_MIN, INT64_MAX = -(2**63), 2**63 - 1
+
+
+def _words(enumeration: type[Word]) -> dict[str, Word]:
+    return {word.value: word for word in enumeration}
+
+
+OUTCOMES = {**_words(Outcome), "info": Outcome.UNKNOWN}  # info is Jepsen's word
+HOWS, DECISIONS, ISOLATIONS = _words(How), _words(Decision), _words(Isolation)
+
+
+class NotJson(CorruptData):
+    """No beginning of an object is one itself: a last line of this kind may be what a killed process wrote of it."""
+
+
+class _Wrong(Exception):
+    """What is wrong with a field, as a sentence for whoever wrote it."""
 
 
 class LineParser:
@@ -52,39 +77,43 @@ class LineParser:
         """`number` is the line's, from 1 and over all files: anomalies name operations by it."""
         try:
             fields = json.loads(line)
-            return PARSERS[fields["op"]](self, fields, number)
+        except json.JSONDecodeError as error:
+            raise NotJson(f"is not JSON: {error.msg} at character {error.pos + 1}") from None
+        except UnicodeDecodeError:
+            raise NotJson("is not JSON: it is not UTF-8") from None
+        except (ValueError, RecursionError):
+            raise CorruptData("is not an operation: it is nested too deep, or a number has too many digits") from None
+        if type(fields) is not dict:
+            raise CorruptData("is not an operation: it must be a JSON object")
+        try:
+            return _parser_of(fields)(self, fields, number)
         except KeyError as error:
-            raise CorruptData(self._complaint(fields, error)) from None
-        except (ValueError, TypeError, AttributeError, RecursionError) as error:
-            raise CorruptData(f"is not an operation: {str(error)[:120]}") from None
-
-    def _complaint(self, fields: Fields, error: KeyError) -> str:
-        if error.args == ("op",):
-            return "has no field 'op'"
-        if error.args == (fields.get("op"),):
-            return f"has an unknown op {str(fields['op'])[:40]!r}: known are {', '.join(PARSERS)}"
-        return f"lacks the field {error}"
+            raise CorruptData(f"lacks the field {error}") from None
+        except _Wrong as error:
+            raise CorruptData(f"is not an operation: {error}") from None
+        except (ValueError, TypeError, RecursionError):
+            raise CorruptData(f"is not an operation: {_complaint(fields)}") from None
 
     def stamp(self, fields: Fields, number: int) -> Stamp:
         """Without times an operation takes none, at the moment of its line."""
         began_us = _whole(fields.get("began_us", number))
         ended_us = _whole(fields.get("ended_us", began_us))
         if ended_us < began_us:
-            raise ValueError("it ended before it began")
+            raise _Wrong("it ended before it began")
         return number, self.name(fields["process"]), _one_of(OUTCOMES, fields.get("outcome", "ok")), began_us, ended_us
 
     def name(self, name: Any) -> str:
-        known = self._names.get(name)
-        return known if known is not None else self._names.setdefault(_text(name), name)
+        known = self._names.get(_text(name))
+        return known if known is not None else self._names.setdefault(name, name)
 
     def transaction(self, fields: Fields) -> str | None:
         name = fields.get("transaction")
         return None if name is None else self.name(name)
 
     def partition(self, topic: Any, partition: Any) -> TopicPartition:
-        known = self._partitions.get((topic, partition))
+        known = self._partitions.get((_text(topic), _whole(partition)))
         if known is None:
-            known = TopicPartition(self.name(topic), _whole(partition))
+            known = TopicPartition(self.name(topic), partition)
             self._partitions[known] = known
         return known
 
@@ -122,7 +151,7 @@ class LineParser:
             (self.partition(topic, partition), _position(position))
             for topic, partition, position in fields.get("positions", ())
         )
-        return Assign(*self.stamp(fields, number), How(fields.get("how", "assign")), positions)
+        return Assign(*self.stamp(fields, number), _one_of(HOWS, fields.get("how", "assign")), positions)
 
     def revoke(self, fields: Fields, number: int) -> Revoke:
         named = fields.get("partitions")
@@ -137,7 +166,8 @@ class LineParser:
         return Begin(*self.stamp(fields, number), self.name(fields["transaction"]))
 
     def end(self, fields: Fields, number: int) -> End:
-        return End(*self.stamp(fields, number), self.name(fields["transaction"]), Decision(fields["decision"]))
+        stamp, transaction = self.stamp(fields, number), self.name(fields["transaction"])
+        return End(*stamp, transaction, _one_of(DECISIONS, fields["decision"]))
 
     def trim(self, fields: Fields, number: int) -> Trim:
         return Trim(*self.stamp(fields, number), self.offsets(fields["offsets"]))
@@ -157,12 +187,11 @@ PARSERS: dict[str, Callable[[LineParser, Fields, int], Operation]] = {
 CLIENT_FIELDS: dict[str, tuple[str, Callable[[Any], Any]]] = {
     "acks": ("acks", lambda value: _one_of(ACKS, str(value))),
     "idempotent": ("is_idempotent", bool),
-    "isolation": ("isolation", Isolation),
+    "isolation": ("isolation", lambda value: _one_of(ISOLATIONS, value)),
     "group": ("group", lambda value: _text(value)),
     "auto_commit": ("commits_by_itself", bool),
     "clock": ("clock", lambda value: _text(value)),
 }
-OUTCOMES = {**{outcome.value: outcome for outcome in Outcome}, "info": Outcome.UNKNOWN}  # info is Jepsen's word
 
 
 def line_of(op: str, **fields: Any) -> bytes:
@@ -171,25 +200,45 @@ def line_of(op: str, **fields: Any) -> bytes:
     return json.dumps(told, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "backslashreplace") + b"\n"
 
 
+def _parser_of(fields: Fields) -> Callable[[LineParser, Fields, int], Operation]:
+    if "op" not in fields:
+        raise CorruptData("has no field 'op'")
+    parser = PARSERS.get(fields["op"]) if type(fields["op"]) is str else None
+    if parser is None:
+        raise CorruptData(f"has an unknown op {str(fields['op'])[:40]!r}: known are {', '.join(PARSERS)}")
+    return parser
+
+
+def _complaint(fields: Fields) -> str:
+    """Rows are taken apart without a look at them, which costs nothing as long as they are right."""
+    for name, columns in ROWS.items():
+        rows = fields.get(name, [])
+        if type(rows) is not list or any(type(row) is not list or len(row) != len(columns) for row in rows):
+            return f"its {name!r} must be a list of [{', '.join(columns)}]"
+    return "its fields are not as docs/history.md says"
+
+
 def _one_of(known: Mapping[str, T], word: Any) -> T:
-    if word not in known:
-        raise ValueError(f"{str(word)[:40]!r} is none of {', '.join(known)}")
+    if type(word) is not str or word not in known:
+        raise _Wrong(f"{str(word)[:40]!r} is none of {', '.join(known)}")
     return known[word]
 
 
 def _whole(value: Any) -> int:
     if type(value) is not int:
-        raise TypeError(f"{str(value)[:40]!r} is not a whole number")
+        raise _Wrong(f"{str(value)[:40]!r} is not a whole number")
+    if not INT64_MIN <= value <= INT64_MAX:
+        raise _Wrong("a number has more than 64 bits")
     return value
 
 
 def _text(value: Any) -> str:
     if type(value) is not str:
-        raise TypeError(f"{str(value)[:40]!r} is not a text")
+        raise _Wrong(f"{str(value)[:40]!r} is not a text")
     return value
 
 
 def _position(value: Any) -> int | None:
-    if value is None or type(value) is int:
-        return value
-    return _one_of(NAMED_POSITIONS, value)
+    if value is None:
+        return None
+    return _whole(value) if type(value) is int else _one_of(NAMED_POSITIONS, value)

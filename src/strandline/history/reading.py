@@ -60,10 +60,12 @@ class ConsumerWalk:
         places: dict[TopicPartition, _Place] = {}
         is_excused = False
         for operation in operations:
+            if operation.outcome is Outcome.FAIL:
+                continue
             match operation:
                 case Poll():
                     self._poll(operation, places, is_excused)
-                case Assign() if operation.outcome is not Outcome.FAIL:
+                case Assign():
                     is_excused = operation.how is How.SUBSCRIBE or (is_excused and operation.how is How.SEEK)
                     self._assign(operation, places)
                 case Revoke():

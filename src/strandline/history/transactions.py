@@ -8,10 +8,19 @@ before it did), leaves it open, until a reader of committed records sees one of 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from enum import Enum, auto
 
 from strandline.history.operations import Begin, Commit, Decision, End, Outcome, Poll, Send
+from strandline.model.failures import CorruptData
+
+
+class Contradiction(CorruptData):
+    """Operations that cannot all be true, whatever the cluster did: whoever wrote them down is wrong."""
+
+    def __init__(self, sentence: str, operations: tuple[int, ...]) -> None:
+        super().__init__(sentence)
+        self.operations = operations  # numbers of lines
 
 
 class Fate(Enum):
@@ -21,16 +30,21 @@ class Fate(Enum):
 
 
 class Transaction:
-    __slots__ = ("begin", "commits", "ends", "fate", "name", "polls", "sends")
+    __slots__ = ("begins", "commits", "ends", "fate", "name", "polls", "sends")
 
     def __init__(self, name: str) -> None:
         self.name = name
-        self.begin: Begin | None = None
+        self.begins: list[Begin] = []
         self.ends: list[End] = []
         self.sends: list[Send] = []
         self.polls: list[Poll] = []
         self.commits: list[Commit] = []
         self.fate = Fate.OPEN
+
+    @property
+    def begin(self) -> Begin | None:
+        """One of unknown outcome counts where no other is known."""
+        return next((begin for begin in self.begins if begin.outcome is Outcome.OK), next(iter(self.begins), None))
 
     @property
     def commit_attempts(self) -> list[End]:
@@ -46,6 +60,20 @@ class Transaction:
             self.fate = Fate.COMMITTED if decisive.decision is Decision.COMMIT else Fate.ABORTED
         elif self.ends and all(end.outcome is Outcome.FAIL for end in self.commit_attempts):
             self.fate = Fate.ABORTED
+
+    def check(self, share_clock: Callable[[str, str], bool]) -> None:
+        """Or the order in time, which goes by begin and end, would contradict itself."""
+        first = self.begin
+        if first is None:
+            return
+        for begin in self.begins:
+            if begin is not first and begin.outcome is Outcome.OK:
+                sentence = f"transaction {self.name!r} began twice: its name must be unique in the history"
+                raise Contradiction(sentence, (first.number, begin.number))
+        for end in self.ends:
+            is_early = end.outcome is not Outcome.FAIL and end.ended_us < first.began_us
+            if is_early and share_clock(first.process, end.process):
+                raise Contradiction(f"transaction {self.name!r} ended before it began", (end.number, first.number))
 
     def was_read(self) -> None:
         """By somebody who reads committed records only."""
@@ -66,7 +94,8 @@ class Transactions:
             transaction = self.by_name[name] = Transaction(name)
         match operation:
             case Begin():
-                transaction.begin = operation
+                if operation.outcome is not Outcome.FAIL:
+                    transaction.begins.append(operation)
             case End():
                 transaction.ends.append(operation)
             case Send():
@@ -76,8 +105,9 @@ class Transactions:
             case Commit():
                 transaction.commits.append(operation)
 
-    def settle(self) -> None:
+    def settle(self, share_clock: Callable[[str, str], bool]) -> None:
         for transaction in self.by_name.values():
+            transaction.check(share_clock)
             transaction.settle()
 
     def fate(self, name: str) -> Fate:

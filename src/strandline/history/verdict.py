@@ -46,6 +46,11 @@ class Kind(StrEnum):
     MIXED_CYCLE = "G1c-ww"
 
 
+def printable(text: str) -> str:
+    """Names come from whoever wrote the history: on a terminal they must neither move the cursor nor add lines."""
+    return "".join(each if each.isprintable() else each.encode("unicode_escape").decode() for each in text)
+
+
 class Anomaly(NamedTuple):
     kind: Kind
     is_bad: bool  # what Kafka promises was broken; otherwise it is only worth knowing
@@ -83,7 +88,8 @@ class Finding:
 
     @property
     def evidence(self) -> list[Anomaly]:
-        return [anomaly for _, anomaly in sorted(self._kept, key=lambda entry: entry[0], reverse=True)]
+        ordered = sorted(self._kept, key=lambda entry: entry[0], reverse=True)
+        return [anomaly._replace(sentence=printable(anomaly.sentence)) for _, anomaly in ordered]
 
 
 class Verdict(NamedTuple):

@@ -77,12 +77,17 @@ def phantom_commits(history: History, expectations: Expectations) -> Iterator[An
 
 
 def consumed_twice(history: History, _expectations: Expectations) -> Iterator[Anomaly]:
-    """Two committed transactions of a group consumed the same record: exactly once was promised (KIP-447)."""
+    """Two committed transactions of a group consumed the same record: exactly once was promised (KIP-447).
+
+    A transaction consumed what it read below the offset that it committed there. What it only read is anybody's.
+    """
     consumers: dict[tuple[str, TopicPartition, int], Transaction] = {}
     for transaction in history.transactions.with_fate(Fate.COMMITTED):
-        for group in {commit.group for commit in transaction.commits if commit.outcome is not Outcome.FAIL}:
+        for group, claimed in _claims(transaction).items():
             for poll in transaction.polls:
                 for partition, offset, value in poll.records:
+                    if offset >= claimed.get(partition, offset):
+                        continue
                     other = consumers.setdefault((group, partition, offset), transaction)
                     if other is not transaction:
                         yield Anomaly(
@@ -96,6 +101,19 @@ def consumed_twice(history: History, _expectations: Expectations) -> Iterator[An
                             (poll.process,),
                             (other.polls[0].number, poll.number),
                         )
+
+
+def _claims(transaction: Transaction) -> dict[str, dict[TopicPartition, int]]:
+    """By group, the offsets below which it consumed for sure: the last counts, and in doubt the lowest."""
+    claims: dict[str, dict[TopicPartition, int]] = defaultdict(dict)
+    for commit in sorted(transaction.commits, key=lambda each: (each.outcome is Outcome.UNKNOWN, each.began_us)):
+        claimed = claims[commit.group]
+        for partition, offset in commit.offsets:
+            if commit.outcome is Outcome.OK:
+                claimed[partition] = offset
+            elif commit.outcome is Outcome.UNKNOWN and partition in claimed:
+                claimed[partition] = min(claimed[partition], offset)
+    return claims
 
 
 def _judged_starts(history: History) -> Iterator[tuple[Start, list[Committed]]]:

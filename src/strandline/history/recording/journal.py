@@ -20,7 +20,7 @@ BOOT_ID = "/proc/sys/kernel/random/boot_id"
 
 
 class Journal:
-    """Safe to use from several threads: clients call back on whichever they like."""
+    """Appends to a file that is there already. Safe to use from several threads: clients call back on any of theirs."""
 
     def __init__(self, path: str | os.PathLike[str], process: str, *, buffer_bytes: int = BUFFER_BYTES) -> None:
         self.process = process
