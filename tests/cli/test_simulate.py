@@ -72,7 +72,7 @@ def test_a_full_disk_behind_standard_output_is_told_in_a_sentence() -> None:
             [*SIMULATE, *BRIEFLY], stdout=full, stderr=subprocess.PIPE, text=True, env=ENVIRONMENT, timeout=WAIT_S
         )
     assert done.returncode == EXIT_UNREADABLE
-    assert done.stderr == "strandline: what it says cannot be written: No space left on device\n"
+    assert done.stderr == "strandline: the output cannot be written: No space left on device\n"
 
 
 @pytest.mark.parametrize("jobs", ["1", "2"])

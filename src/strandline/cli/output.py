@@ -6,7 +6,6 @@ Exit codes: 0 fine; 1 a fault was found in what was read; 2 it could not be read
 
 from __future__ import annotations
 
-import errno
 import json
 import os
 import sys
@@ -88,8 +87,6 @@ def sentence_of(error: OSError) -> str:
     path = error.filename or "the file"
     if isinstance(error, FileNotFoundError):
         return f"{path}: there is no such file or folder (any more: a running broker removes old files)"
-    if error.errno == errno.ENOSPC:
-        return f"{error.filename or 'what it says'} cannot be written: {error.strerror}"
     return f"{path} {why_unreadable(error)}"
 
 
