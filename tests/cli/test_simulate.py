@@ -47,6 +47,13 @@ def is_anybody_left(group: int) -> bool:
     return True
 
 
+def wait_until_nobody_is_left(group: int) -> None:
+    deadline_s = time.monotonic() + WAIT_S
+    while is_anybody_left(group):
+        assert time.monotonic() < deadline_s
+        time.sleep(0.02)
+
+
 @pytest.mark.parametrize("jobs", ["1", "2"])
 def test_an_interrupt_ends_all_of_it(jobs: str) -> None:
     with simulate("--seeds", "10", "--jobs", jobs, "--seconds", "900") as process:
@@ -60,10 +67,7 @@ def test_an_interrupt_ends_all_of_it(jobs: str) -> None:
     assert process.returncode == EXIT_INTERRUPTED
     assert re.fullmatch(r"strandline: interrupted after [1-9] of 10 seeds\n", complaints)
     assert re.match(r"[1-9] seeds, ", printed.splitlines()[-1])
-    deadline_s = time.monotonic() + WAIT_S
-    while is_anybody_left(process.pid):
-        assert time.monotonic() < deadline_s
-        time.sleep(0.02)
+    wait_until_nobody_is_left(process.pid)
 
 
 def test_a_full_disk_behind_standard_output_is_told_in_a_sentence() -> None:
@@ -89,7 +93,7 @@ def test_a_reader_that_leaves_is_no_violation(jobs: str) -> None:
             process.kill()
 
 
-def test_any_number_of_seeds_begins_at_once() -> None:
+def test_any_number_of_seeds_begins_at_once_and_whoever_is_killed_leaves_nobody() -> None:
     with simulate("--seeds", str(10**18), "--jobs", "2", "--replay", *BRIEFLY) as process:
         try:
             assert process.stdout is not None
@@ -97,6 +101,7 @@ def test_any_number_of_seeds_begins_at_once() -> None:
         finally:
             process.kill()
     assert [line.partition(":")[0] for line in seeds[:2]] == ["seed 1", "seed 2"]
+    wait_until_nobody_is_left(process.pid)
 
 
 def test_json_is_one_document_of_all_runs_and_their_total() -> None:

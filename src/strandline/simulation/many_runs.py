@@ -1,8 +1,8 @@
 """Many runs at once, in processes of their own; what comes out is in the order of what went in.
 
 Ctrl-C goes to the whole group of processes. Those that work do not hear it (they are born with SIGINT blocked): one
-that did would hand it back as a result and take the next item. They end when the pipe to their parent closes, be it
-that the parent has enough of them or that it was killed.
+that did would hand it back as a result and take the next item. Their parent ends them, and if it is killed itself they
+notice by a pipe that closes.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
 from contextlib import contextmanager
 from itertools import chain, islice
-from multiprocessing import get_context
+from multiprocessing import active_children, get_context
 from multiprocessing.connection import Connection, wait
 from typing import TypeVar
 
@@ -48,14 +48,15 @@ def in_order(work: Callable[[Item], Result], items: Iterable[Item], jobs: int) -
     if len(first) <= 1:
         yield from map(work, coming)
         return
-    context = get_context("spawn")
+    context, others = get_context("spawn"), {*active_children()}
     parent_lives, until_closed = context.Pipe(duplex=False)
     executor = ProcessPoolExecutor(len(first), mp_context=context, initializer=_begin, initargs=(parent_lives,))
     with parent_lives, until_closed:
         try:
             yield from _results(executor, work, coming, len(first) * AHEAD_PER_JOB)
         except BaseException:
-            until_closed.close()  # nobody wants what they are at
+            for process in {*active_children()} - others:
+                process.terminate()  # nobody wants what it is at
             raise
         finally:
             executor.shutdown(cancel_futures=True)
