@@ -25,6 +25,7 @@ from strandline.history.recording import Journal, RecordingConsumer, RecordingPr
 from strandline.model.partitions import TopicPartition as ModelPartition
 
 WAIT_S = 60.0
+MAKING_CLIENTS_S = 10.0
 READ_TIMEOUT_S = 120.0
 FLUSH_TIMEOUT_S = 120.0
 GROUP, READER, LAST_READER = "kitchen", "reader", "last-reader"
@@ -85,13 +86,20 @@ class Load:
     def start(self, *, producers: int = 2, group_members: int = 2, rate_per_s: float = 300.0) -> None:
         """`rate_per_s` is that of all producers; those with transactions come on top of it."""
         self._watch.start()
+        self._start_members([f"member-{number}" for number in range(group_members)])
         for number in range(producers):
             self._begin(f"producer-{number}", self._producers, lambda name: self._produce(name, rate_per_s / producers))
-        for number in range(group_members):
-            self._begin(f"member-{number}", self._consumers, self._consume_in_group)
         self._begin(READER, self._consumers, self._read)
         self._begin("writer", self._producers, self._write_transactions)
         self._begin("copier", self._producers, self._copy)
+
+    def _start_members(self, names: list[str]) -> None:
+        """Alone: what threads appear while a client is made are taken for its own."""
+        for name in names:
+            self._begin(name, self._consumers, self._consume_in_group)
+        deadline = time.monotonic() + MAKING_CLIENTS_S
+        while not all(map(self._watch.has, names)) and not self.failures and time.monotonic() < deadline:
+            time.sleep(TICK_S)
 
     def stop_producing(self) -> None:
         """What was sent is waited for."""

@@ -17,6 +17,7 @@ from typing import TypeVar
 MAIN_THREAD = "rdk:main"
 CHECK_EVERY_S = 5.0
 STUCK_S = 30.0
+NEVER_SEEN = -1
 
 Client = TypeVar("Client")
 
@@ -43,6 +44,10 @@ class ClientWatch:
             self._watched[name] = Watched(main_threads() - before)
         return made
 
+    def has(self, name: str) -> bool:
+        """Whether it was made, and has not been forgotten."""
+        return name in self._watched
+
     def forget(self, name: str) -> None:
         with self._lock:
             self._watched.pop(name, None)
@@ -60,17 +65,27 @@ class ClientWatch:
 
 class Watched:
     def __init__(self, threads: set[int]) -> None:
-        """Others may have been made at the same time: it is stuck when all of these are."""
-        self._threads = threads
-        self._switches = -1
-        self._times = 0
+        """Others may have been made at the same time, and end before it: it is stuck when one that is there is."""
+        self._switches = dict.fromkeys(threads, NEVER_SEEN)
+        self._times = dict.fromkeys(threads, 0)
+
+    @property
+    def threads(self) -> set[int]:
+        return set(self._switches)
 
     def stands_still(self) -> int:
-        """How often in a row nothing had moved."""
-        switches = sum(map(switches_of, self._threads))
-        self._times = self._times + 1 if switches == self._switches and self._threads else 0
-        self._switches = switches
-        return self._times
+        """How often in a row one of its threads had not moved."""
+        for thread in self.threads:
+            self._look_at(thread)
+        return max(self._times.values(), default=0)
+
+    def _look_at(self, thread: int) -> None:
+        switches = switches_of(thread)
+        if switches is None:
+            del self._switches[thread], self._times[thread]
+            return
+        self._times[thread] = self._times[thread] + 1 if switches == self._switches[thread] else 0
+        self._switches[thread] = switches
 
 
 def main_threads() -> set[int]:
@@ -83,8 +98,8 @@ def main_threads() -> set[int]:
     return found
 
 
-def switches_of(thread: int) -> int:
-    """How often it has been given a core, or has given one back."""
+def switches_of(thread: int) -> int | None:
+    """How often it has been given a core, or has given one back; None if it has gone."""
     with suppress(OSError), open(f"/proc/self/task/{thread}/status", encoding="utf-8") as file:
         return sum(int(line.split()[1]) for line in file if "ctxt_switches" in line)
-    return 0
+    return None
