@@ -81,10 +81,13 @@ class RunningCluster:
         host.close()
 
     async def _start(self, broker_id: int) -> None:
-        properties = {"broker.id": str(broker_id), "log.dirs": ",".join(self.log_dirs(broker_id))}
-        broker = Broker(self._settings | properties, self._store)
+        broker = self._broker(broker_id)
         await broker.start()
         self.brokers[broker_id] = broker
+
+    def _broker(self, broker_id: int) -> Broker:
+        properties = {"broker.id": str(broker_id), "log.dirs": ",".join(self.log_dirs(broker_id))}
+        return Broker(self._settings | properties, self._store)
 
     def log_dirs(self, broker_id: int) -> list[str]:
         return [str(self._directory / f"{broker_id}-{index}") for index in range(self._log_dirs)]
@@ -112,6 +115,17 @@ class RunningCluster:
 
     def start(self, broker_id: int) -> None:
         self.run(self._start(broker_id))
+
+    def begin_start(self, broker_id: int) -> Future[None]:
+        """It listens when this returns; the future is done when it serves."""
+
+        async def run() -> None:
+            await self.brokers[broker_id].start()
+
+        self.brokers[broker_id] = self._broker(broker_id)
+        starting = asyncio.run_coroutine_threadsafe(run(), self._loop)
+        self.wait_until(lambda: bool(self.brokers[broker_id].addresses))
+        return starting
 
     def stop(self, broker_id: int) -> None:
         self.run(self.brokers.pop(broker_id).stop())

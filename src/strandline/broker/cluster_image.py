@@ -51,11 +51,12 @@ class TopicImage:
 
 
 class ClusterImage:
-    __slots__ = ("_listeners", "brokers", "cluster_id", "controller_id", "topics", "topics_by_id")
+    __slots__ = ("_listeners", "brokers", "cluster_id", "controller_id", "is_complete", "topics", "topics_by_id")
 
     def __init__(self, cluster_id: str) -> None:
         self.cluster_id = cluster_id
         self.controller_id = -1
+        self.is_complete = True  # False while we have not been told of all that there is
         self.brokers: dict[int, BrokerAddress] = {}
         self.topics: dict[str, TopicImage] = {}
         self.topics_by_id: dict[bytes, TopicImage] = {}
@@ -73,6 +74,15 @@ class ClusterImage:
                 ErrorCode.INVALID_REPLICATION_FACTOR,
                 f"There is no place for {factor} replicas: the cluster has {len(self.brokers)} broker(s).",
             )
+
+    @property
+    def error_of_missing(self) -> ErrorCode:
+        """Of a topic that is not here. That it does not exist can say only who was told of all."""
+        return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION if self.is_complete else ErrorCode.LEADER_NOT_AVAILABLE
+
+    def no_topic(self, name: str) -> Refused:
+        said = f"There is no topic {name!r}." if self.is_complete else "This broker has just started: ask again."
+        return Refused(self.error_of_missing, said)
 
     def put_topic(self, topic: TopicImage) -> None:
         self._take_out(topic.name)

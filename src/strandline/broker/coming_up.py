@@ -1,5 +1,9 @@
 """When a broker that has just joined may have clients: once they are told the truth of who leads what, and what is
-offline. It waits for the controller's word about every replica of its own, but not for ever."""
+offline. It waits for the controller's word about every replica of its own, but not for ever.
+
+Clients that know its address come before that, for it listens already: the controller has to reach it. Until it was
+told of all topics that the store has, it does not say of any that it does not exist.
+"""
 
 from __future__ import annotations
 
@@ -23,16 +27,14 @@ class ComingUp:
         self._image = image
         self._host = host
         self._up: Answer[None] = Answer()
-        self._expected_topics: set[str] = set()
+        self._expected_topics: set[str] | None = None
         self._told: dict[TopicPartition, bool] = {}  # what we were told to do, and whether we could
+        image.is_complete = False
 
-    def expect(self, topics: Iterable[str]) -> None:
-        """To be shown to clients: those that the store has."""
-        self._expected_topics = set(topics)
-
-    def do_not_expect(self, topics: Iterable[str]) -> None:
-        """Those that go."""
-        self._expected_topics.difference_update(topics)
+    def expect(self, topics: Iterable[str], *, going: Iterable[str] = ()) -> None:
+        """To be shown to clients: those that the store has, but for those that go."""
+        self._expected_topics = set(topics) - set(going)
+        self.look()
 
     async def over(self) -> None:
         timer = self._host.call_later(JOIN_TIMEOUT_MS, self._give_up_waiting)
@@ -51,11 +53,11 @@ class ComingUp:
     def look(self) -> None:
         """The image of the cluster may have changed."""
         image = self._image
-        if (
-            self._up.is_ready
-            or self._broker_id not in image.brokers
-            or not self._expected_topics <= image.topics.keys()
-        ):
+        if self._expected_topics is None or self._broker_id not in image.brokers:
+            return  # who is told of the cluster finds itself in it
+        if not image.is_complete:
+            image.is_complete = self._up.is_ready or self._expected_topics <= image.topics.keys()
+        if self._up.is_ready or not image.is_complete:
             return
         ours = [
             (self._told.get(TopicPartition(topic.name, index)), partition)
@@ -70,6 +72,7 @@ class ComingUp:
         if not self._up.is_ready:
             logger.warning("the controller has not told this broker everything yet; it serves what it can")
             self._up.deliver(None)
+            self.look()
 
 
 def _is_true(could: bool | None, shown: PartitionImage, broker_id: int, live: Collection[int]) -> bool:

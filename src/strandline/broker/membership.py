@@ -148,8 +148,8 @@ class Membership:
         await self.live_brokers.read()
         self._addresses = addresses
         await self._register(self._host.now_ms() + self._patience_ms())
-        self._coming_up.expect((await broker.session.children(paths.TOPICS)).names)
-        self._coming_up.do_not_expect((await broker.session.children(paths.DELETE_TOPICS)).names)
+        topics = (await broker.session.children(paths.TOPICS)).names
+        self._coming_up.expect(topics, going=(await broker.session.children(paths.DELETE_TOPICS)).names)
         self.notices.start()
         self.loop.start()
         await self._coming_up.over()

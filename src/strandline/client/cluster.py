@@ -143,6 +143,8 @@ class Cluster:
         response = await connection.ask(request, MetadataResponse)
         if response.error_code:
             raise BrokerRefused(response.error_code, "the state of the cluster")
+        if not response.brokers:
+            raise BrokerUnreachable(f"the broker at {connection.address} has just started and knows no cluster yet")
         found = view_of(response)
         self._asked_at_s.update(dict.fromkeys(found.topics, monotonic()))
         self.view = found if topics is None else found.with_topics_of(self.view)

@@ -64,7 +64,7 @@ class ConfigChanges:
     def _check_exists(self, topic: str) -> None:
         check_topic_name(topic)
         if topic not in self._state.image.topics:
-            raise Refused(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"There is no topic {topic!r}.")
+            raise self._state.image.no_topic(topic)
 
     async def change_broker(self, change: Change, *, of_all: bool, validate_only: bool) -> None:
         """Of this broker, or of all brokers that have none of their own."""

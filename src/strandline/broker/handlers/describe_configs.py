@@ -16,7 +16,7 @@ from strandline.broker.configuration import Configuration
 from strandline.broker.dispatch import Handler, Request
 from strandline.broker.host import Host
 from strandline.broker.procedures import by_procedure, encoded, in_turns
-from strandline.model.failures import ErrorCode, Refused
+from strandline.model.failures import Refused
 from strandline.model.partitions import check_topic_name
 from strandline.wire.codec import decode
 from strandline.wire.messages.describe_configs import (
@@ -34,7 +34,7 @@ def describe_configs_handler(configuration: Configuration, image: ClusterImage, 
         if resource.resource_type == ResourceType.TOPIC:
             check_topic_name(resource.resource_name)
             if resource.resource_name not in image.topics:
-                raise Refused(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"There is no topic {resource.resource_name!r}.")
+                raise image.no_topic(resource.resource_name)
             return describe_topic(configuration, configuration.topics.get(resource.resource_name, {}))
         if resource.resource_type == ResourceType.BROKER:
             is_default = broker_of(resource.resource_name, broker_id) is None

@@ -41,7 +41,7 @@ def describe_topic_partitions_handler(image: ClusterImage, configuration: Config
                 break
             topic = image.topics.get(name)
             if topic is None:
-                response.topics.append(_unknown(name))
+                response.topics.append(_unknown(name, image.error_of_missing))
                 continue
             first = asked.cursor.partition_index if asked.cursor and asked.cursor.topic_name == name else 0
             indexes = [index for index in sorted(topic.partitions) if index >= first]
@@ -65,9 +65,8 @@ def describe_topic_partitions_handler(image: ClusterImage, configuration: Config
     return handle
 
 
-def _unknown(name: str) -> ResponseTopic:
-    code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION if is_topic_name(name) else ErrorCode.INVALID_TOPIC_EXCEPTION
-    return ResponseTopic(code, name)
+def _unknown(name: str, missing: ErrorCode) -> ResponseTopic:
+    return ResponseTopic(missing if is_topic_name(name) else ErrorCode.INVALID_TOPIC_EXCEPTION, name)
 
 
 def _described(topic: TopicImage, indexes: list[int]) -> ResponseTopic:

@@ -3,6 +3,9 @@
 Kafka answers such a request with an error and lets the client try again; here it waits for the topic, which takes a
 few milliseconds, and the client goes on at once. Of very many, the first are created, and the others found not to
 be there, for clients ask again.
+
+A broker that has just started may know less than there is. Of a topic that is missing it says that it has no leader
+yet, and who wants all topics hears of no broker at all: clients take neither for the truth, and ask again.
 """
 
 from __future__ import annotations
@@ -31,11 +34,13 @@ def metadata_handler(image: ClusterImage, controller: TopicAdministration) -> Ha
     def respond(request: Request, asked: MetadataRequest, errors: dict[str, ErrorCode]) -> bytes:
         # Version 0 had no null: an empty list is all topics.
         wants_all = asked.topics is None or (request.api_version == 0 and not asked.topics)
-        if wants_all or asked.topics is None:
+        brokers = [_broker(broker, request.connection.local_address) for broker in image.brokers.values()]
+        if wants_all and not image.is_complete:
+            brokers = topics = []
+        elif wants_all or asked.topics is None:
             topics = [_described(topic, topic.name) for topic in image.topics.values()]
         else:
             topics = [_answer(image, topic, errors) for topic in asked.topics]
-        brokers = [_broker(broker, request.connection.local_address) for broker in image.brokers.values()]
         response = MetadataResponse(0, brokers, image.cluster_id, image.controller_id, topics)
         return encode_metadata_response(request.api_version, response)
 
@@ -48,7 +53,8 @@ def metadata_handler(image: ClusterImage, controller: TopicAdministration) -> Ha
         return {topic: _creation_error(failure) for topic, failure in failed.items()}
 
     def missing(asked: MetadataRequest) -> list[str]:
-        if not (asked.topics and asked.allow_auto_topic_creation and controller.creates_topics_by_default):
+        wants_creation = asked.allow_auto_topic_creation and controller.creates_topics_by_default
+        if not (asked.topics and wants_creation and image.is_complete):
             return []
         named = [topic.name for topic in asked.topics if topic.name is not None]
         unknown = [name for name in dict.fromkeys(named) if name not in image.topics and is_topic_name(name)]
@@ -76,14 +82,15 @@ def _answer(image: ClusterImage, asked: MetadataRequestTopic, errors: dict[str, 
     if asked.name is None:
         by_id = image.topics_by_id.get(asked.topic_id)
         if by_id is None:
-            return MetadataResponseTopic(ErrorCode.UNKNOWN_TOPIC_ID, None, asked.topic_id)
+            unknown = ErrorCode.UNKNOWN_TOPIC_ID if image.is_complete else image.error_of_missing
+            return MetadataResponseTopic(unknown, None, asked.topic_id)
         return _described(by_id, by_id.name)
     topic = image.topics.get(asked.name)
     if topic is not None:
         return _described(topic, asked.name)
     if not is_topic_name(asked.name):
         return MetadataResponseTopic(ErrorCode.INVALID_TOPIC_EXCEPTION, asked.name, NO_UUID)
-    return MetadataResponseTopic(errors.get(asked.name, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION), asked.name, NO_UUID)
+    return MetadataResponseTopic(errors.get(asked.name, image.error_of_missing), asked.name, NO_UUID)
 
 
 def _described(topic: TopicImage, name: str) -> MetadataResponseTopic:

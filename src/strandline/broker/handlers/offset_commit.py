@@ -71,17 +71,24 @@ def offset_commit_handler(coordinator: GroupCoordinator, image: ClusterImage) ->
         version = request.api_version
         asked = decode_offset_commit_request(version, request.body)
         commit = Commit()
+        by_id = version >= TOPIC_IDS_FROM
+        unknown = _unknown(image, by_id=by_id)
         for topic in asked.topics:
-            if version >= TOPIC_IDS_FROM:
-                commit.add_topic(topic, image.topics_by_id.get(topic.topic_id), ErrorCode.UNKNOWN_TOPIC_ID)
-            else:
-                commit.add_topic(topic, image.topics.get(topic.name), ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+            known = image.topics_by_id.get(topic.topic_id) if by_id else image.topics.get(topic.name)
+            commit.add_topic(topic, known, unknown)
         if not commit.offsets:
             return encode_offset_commit_response(version, commit.response)
         command = _command(version, asked, commit)
         return ask_for_group(coordinator, request, asked.group_id, command, partial(commit.respond, version))
 
     return handle
+
+
+def _unknown(image: ClusterImage, *, by_id: bool) -> ErrorCode:
+    """Who has not been told of all topics yet coordinates nothing: a consumer gives up for a topic that has gone."""
+    if not image.is_complete:
+        return ErrorCode.COORDINATOR_NOT_AVAILABLE
+    return ErrorCode.UNKNOWN_TOPIC_ID if by_id else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 
 
 def _command(version: int, asked: OffsetCommitRequest, commit: Commit) -> OffsetCommit:
