@@ -17,7 +17,7 @@ from strandline.model.settings import BadSetting
 from strandline.wire.messages.create_topics import CreatableTopicResult, CreateTopicsRequest, CreateTopicsResponse
 from strandline.wire.messages.find_coordinator import Coordinator, FindCoordinatorRequest, FindCoordinatorResponse
 from strandline.wire.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
-from strandline.wire.messages.metadata import MetadataRequest
+from strandline.wire.messages.metadata import MetadataRequest, MetadataResponse, MetadataResponseTopic
 from strandline.wire.versions import ApiKey
 
 Scene = Callable[[ScriptedBroker, ScriptedBroker], Coroutine[Any, Any, None]]
@@ -113,6 +113,26 @@ def test_where_nobody_listens_the_first_contact_fails_at_once() -> None:
                 NoBroker, match=rf"^no broker can be reached at .*{one.port}, .*{two.port}: no broker at"
             ):
                 await cluster.topics(["orders"])
+
+    play(scene)
+
+
+def test_a_broker_that_has_just_started_is_asked_again() -> None:
+    """It knows of no broker, itself included, and so of no topic: that says nothing of what there is."""
+
+    async def scene(one: ScriptedBroker, _: ScriptedBroker) -> None:
+        untold = MetadataResponse(topics=[MetadataResponseTopic(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "orders")])
+        told = one.metadata(MetadataRequest(None))
+        one.answers[MetadataRequest] = in_turn(MetadataResponse(), MetadataResponse(), told)
+        async with Cluster(one.settings()) as cluster:
+            assert list((await cluster.refresh(None)).topics) == ["orders"]
+        one.answers[MetadataRequest] = in_turn(untold, told)
+        async with Cluster(one.settings()) as cluster:
+            assert list(await cluster.topics(["orders"])) == ["orders"]
+        one.answers[MetadataRequest] = in_turn(untold)
+        async with Cluster(one.settings(default_api_timeout_ms=20)) as cluster:
+            with pytest.raises(BrokerUnreachable, match="has just started"):
+                await cluster.refresh(())
 
     play(scene)
 

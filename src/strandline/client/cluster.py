@@ -136,19 +136,24 @@ class Cluster:
     # The view
 
     async def refresh(self, topics: Collection[str] | None) -> ClusterView:
-        """Asks some broker about these topics, None being all, and about the brokers in any case."""
+        """Asks some broker about these topics, None being all, and about the brokers in any case. One that knows of no
+        broker has just started and was told nothing yet: it is asked again."""
+        patience = Patience(self.settings)
+        while not (response := await self._metadata(topics)).brokers:
+            await patience.pause(BrokerUnreachable("a broker that has just started knows no cluster yet"))
+        found = view_of(response)
+        self._asked_at_s.update(dict.fromkeys(found.topics, monotonic()))
+        self.view = found if topics is None else found.with_topics_of(self.view)
+        return self.view
+
+    async def _metadata(self, topics: Collection[str] | None) -> MetadataResponse:
         wanted = None if topics is None else [MetadataRequestTopic(name=name) for name in topics]
         request = MetadataRequest(wanted, self.settings.allow_auto_create_topics)
         connection = await self.any_broker()
         response = await connection.ask(request, MetadataResponse)
         if response.error_code:
             raise BrokerRefused(response.error_code, "the state of the cluster")
-        if not response.brokers:
-            raise BrokerUnreachable(f"the broker at {connection.address} has just started and knows no cluster yet")
-        found = view_of(response)
-        self._asked_at_s.update(dict.fromkeys(found.topics, monotonic()))
-        self.view = found if topics is None else found.with_topics_of(self.view)
-        return self.view
+        return response
 
     async def topics(self, names: Collection[str], *, fresh: bool = False) -> dict[str, TopicView]:
         """What is known of these topics; an error if one does not exist."""
