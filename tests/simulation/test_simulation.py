@@ -43,6 +43,7 @@ KEPT_WITH_LOAD = (
     (31486539, 60, ("retention",)),
     (72000279, 1_200, ("flushes",)),
     (1094432344, 1_200, ("transactions", "reassignments")),
+    (175027177, 1_200, ("compaction",)),
 )
 
 
