@@ -232,8 +232,8 @@ LOAD_MUTATIONS = (
         "every marker counts as written",
         send_markers_once,
         (*DEATHS, *ZOMBIES),
-        invariant="Progress",
-        seed=2,
+        invariant="WholeTransactions",
+        seed=8,
         load=TRANSACTIONS,
     ),
     Mutation(

@@ -42,7 +42,9 @@ KEPT_WITH_LOAD = (
     (31486535, 80, LOADS),
     (31486539, 60, ("retention",)),
     (72000279, 1_200, ("flushes",)),
+    (175027398, 1_200, ("deletions",)),
     (1094432344, 1_200, ("transactions", "reassignments")),
+    (175027177, 1_200, ("compaction",)),
 )
 
 

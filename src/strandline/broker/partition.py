@@ -36,7 +36,7 @@ from strandline.replication.effects import (
     TruncateFullyAndStartAt,
     TruncateTo,
 )
-from strandline.replication.events import LeaderAndIsr, LeaderEvent
+from strandline.replication.events import NO_LEADER, LeaderAndIsr, LeaderEvent
 from strandline.replication.follower import Follower
 from strandline.replication.leader import Leader
 from strandline.replication.replica import Replica
@@ -135,6 +135,17 @@ class Partition:
         effects = self._replica.decide(decision, now_ms)
         self.leader = self._replica.leader
         self._do(effects, now_ms)
+        self._settle_doubt(now_ms)
+
+    def _settle_doubt(self, now_ms: int) -> None:
+        """Of a log that may have lost records between others, in a crash. Whoever leads has the truth from now on."""
+        doubtful_from, follower = self.log.doubtful_from, self._replica.follower
+        if doubtful_from is None or (follower is not None and follower.leader == NO_LEADER):
+            return
+        self.log.doubtful_from = None
+        if follower is not None and doubtful_from < self.log.log_end_offset:
+            cause = "it crashed, and a compacted log does not show what is missing above its recovery point"
+            self._do((TruncateTo(doubtful_from, cause),), now_ms)
 
     def stop(self) -> None:
         """It is another broker's now, or nobody's: whoever waits must look elsewhere."""

@@ -71,6 +71,7 @@ class LogState:
         self.log_start_offset = log_start_offset  # <= log_end_offset
         self.recovery_point = recovery_point  # <= log_end_offset
         self.log_end_offset = log_end_offset
+        self.doubtful_from: int | None = None  # after a crash: records above it may be missing, and nobody can tell
         self.epochs = epochs
         self.producers = producers
         self.snapshots = snapshots

@@ -11,7 +11,8 @@ cutting would lose every acknowledged record behind it.
 
 A hole: a segment whose bytes were lost at a batch boundary looks valid, yet the next segment does not begin where it
 ends. In a log that was never compacted this can only be a loss, so the later segments go. Compacted logs have such
-gaps by nature.
+gaps by nature: what they have above the recovery point is kept and said to be doubtful, and whoever follows a leader
+takes it from there.
 """
 
 from __future__ import annotations
@@ -74,7 +75,7 @@ def open_log(
     opening.settle_aborted()
     for segment in opening.segments.all():
         segment.forget()  # opened again when used: a broker has many partitions, and few of them are busy
-    return Log(
+    log = Log(
         filesystem,
         directory,
         partition,
@@ -91,6 +92,9 @@ def open_log(
         has_stale_epochs=opening.has_stale_epochs,
         now_ms=now_ms,
     )
+    if not is_clean and opening.has_gaps and log.recovery_point < log_end_offset:
+        log.doubtful_from = log.recovery_point
+    return log
 
 
 @dataclass
@@ -106,6 +110,7 @@ class _Opening:
     has_unsaved_epochs: bool = False
     has_stale_epochs: bool = False  # whether their file has one more than the log
     has_rot: bool = False
+    has_gaps: bool = False  # between batches above the recovery point, or it may have
     segments: Segments = field(init=False)
     epochs: LeaderEpochs = field(default_factory=LeaderEpochs)
     producers: ProducerState = field(default_factory=ProducerState)
@@ -178,11 +183,11 @@ class _Opening:
         self.snapshots.remove_above(start)
         self._rebuild_producers(start)
         remember_earlier_batches(self.segments, self.producers, start)
-        expected, has_gaps = start, self.settings.compacts
+        expected, self.has_gaps = start, self.settings.compacts
         for index, segment in enumerate(unflushed):
             # A segment spans 31 bits of offsets: what begins further on was not behind records that are lost.
             is_near = index == 0 or unflushed[index - 1].fits_offset(segment.base_offset - 1)
-            if segment.base_offset > expected and is_near and not has_gaps:
+            if segment.base_offset > expected and is_near and not self.has_gaps:
                 self.findings.append(f"{segment} begins above offset {expected}, where the log ends")
                 self._drop(unflushed[index:])
                 return
@@ -197,7 +202,7 @@ class _Opening:
             walk.cut()
             if walk.fault is not None:
                 return
-            expected, has_gaps = max(expected, walk.next_offset), has_gaps or walk.has_gaps
+            expected, self.has_gaps = max(expected, walk.next_offset), self.has_gaps or walk.has_gaps
 
     def _walk(self, segment: Segment, recovery_point: int, end_offset_max: int | None) -> SegmentRecovery:
         walk = SegmentRecovery(

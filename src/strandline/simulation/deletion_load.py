@@ -83,34 +83,45 @@ class TopicClient(SimulatedClient):
 
 class TopicEditor(TopicClient):
     """Deletes it, by name or by id, and creates it. A deletion by name that was given up may be done when another has
-    the name: then that one is gone, too, and there is nothing left to delete."""
+    the name: then that one is gone, too, and there is nothing left to delete.
+
+    That a topic is unknown is no acknowledgement. It may be gone by an attempt of which no answer came; or the
+    controller that says so was replaced while it was cut off from the store, and the topic came after it: Kafka's
+    answers then from what it last knew, too. So a topic that is seen again after such an answer is deleted again.
+    One whose deletion was acknowledged is not: it has to go.
+    """
 
     async def run(self) -> None:
         topic_id = (await self.topic(TOPIC)).topic_id
         while not self.load.is_stopping:
             await self.pause(self.pace.of(self.chance.randint(1_000, 12_000)))
-            await self._delete(topic_id)
+            by_id = self.chance.random() < 0.5
+            is_acknowledged = await self._delete(topic_id, by_id)
             await self.pause(self.chance.choice((0, 100, 3_000)))
-            topic_id = await self._create(topic_id)
+            topic_id = await self._create(topic_id, is_acknowledged)
             self.load.recreated_us = self.world.now_us
         self.is_done = True
 
-    async def _delete(self, topic_id: bytes) -> None:
-        by_id = self.chance.random() < 0.5
+    async def _delete(self, topic_id: bytes, by_id: bool) -> bool:
+        """Until it is deleted, or unknown to who should know: whether it is the first."""
         state = DeleteTopicState(None, topic_id) if by_id else DeleteTopicState(TOPIC)
-        gone = (ErrorCode.NONE, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.UNKNOWN_TOPIC_ID)
         while True:
             request = DeleteTopicsRequest(topics=[state], timeout_ms=self.request_timeout_ms)
+            broker = self.any_broker()
             try:
-                answer = await self.ask(self.any_broker(), request, DeleteTopicsResponse, DELETE_VERSION)
-                if answer.responses[0].error_code in gone:
+                answer = await self.ask(broker, request, DeleteTopicsResponse, DELETE_VERSION)
+                error_code = answer.responses[0].error_code
+                if error_code == ErrorCode.NONE:
                     self.world.tell(f"{TOPIC} {topic_id.hex()[:8]} is deleted")
-                    return
+                    return True
+                if error_code in (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.UNKNOWN_TOPIC_ID):
+                    self.world.tell(f"{TOPIC} {topic_id.hex()[:8]} is unknown to {broker}")
+                    return False
             except PeerFailed:
                 pass
             await self.pause(self.retry_backoff_ms)
 
-    async def _create(self, old_id: bytes) -> bytes:
+    async def _create(self, old_id: bytes, is_acknowledged: bool) -> bytes:
         """Until there is one, of whatever attempt."""
         while True:
             wanted = CreatableTopic(TOPIC, 1, self.load.simulation.options.brokers, [], [])
@@ -121,6 +132,8 @@ class TopicEditor(TopicClient):
                 if topic is not None and topic.topic_id != old_id:
                     self.world.tell(f"{TOPIC} {topic.topic_id.hex()[:8]} is there")
                     return topic.topic_id
+                if topic is not None and not is_acknowledged:
+                    is_acknowledged = await self._delete(old_id, by_id=True)  # the name may be its successor's by now
             except PeerFailed:
                 pass
             await self.pause(self.retry_backoff_ms)

@@ -207,6 +207,10 @@ class PartitionTruth:
                 return
             replica.agreed += 1
 
+    def may_lack(self, replica: Replica) -> bool:
+        """A compacted log does not show what it has lost: who lost power is doubted until it has orders."""
+        return replica.leader_epoch < 0 if self.is_compacted else self.lacks(replica) is not None
+
     def lacks(self, replica: Replica) -> Batch | None:
         """The first that is committed and not there."""
         return self.committed[replica.agreed] if replica.agreed < len(self.committed) else None

@@ -309,7 +309,7 @@ class Simulation:
                     truth.commit(replica)
             for replica in truth.replicas.values():
                 truth.agree(replica)
-                if replica.is_up and truth.lacks(replica) is None:
+                if replica.is_up and not truth.may_lack(replica):
                     replica.has_lost_power = False
             for invariant in self.invariants:
                 for sentence in invariant.check(truth):
