@@ -53,6 +53,13 @@ def test_what_nobody_else_may_have_is_kept(leader: int) -> None:
     assert told(log_with_a_hole(), leader).log.log_end_offset == 6
 
 
+def test_what_crashed_together_is_kept_by_all() -> None:
+    """They are all in the ISR still: to cut one would be to have committed records on one machine less."""
+    partition = PartitionAlone(PROFILES, UUID(int=1).bytes, log_with_a_hole(), high_watermark=6)
+    partition.decide(LeaderAndIsr(FOLLOWER_ID, 1, (1, FOLLOWER_ID), (1, FOLLOWER_ID), 1), 0)
+    assert partition.log.log_end_offset == 6
+
+
 def test_doubt_lasts_until_somebody_leads() -> None:
     partition = told(log_with_a_hole(), NO_LEADER)
     partition.decide(LeaderAndIsr(FOLLOWER_ID, 2, (FOLLOWER_ID,), (1, FOLLOWER_ID), 2), 0)

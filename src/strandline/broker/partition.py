@@ -135,15 +135,18 @@ class Partition:
         effects = self._replica.decide(decision, now_ms)
         self.leader = self._replica.leader
         self._do(effects, now_ms)
-        self._settle_doubt(now_ms)
+        self._settle_doubt(decision, now_ms)
 
-    def _settle_doubt(self, now_ms: int) -> None:
-        """Of a log that may have lost records between others, in a crash. Whoever leads has the truth from now on."""
+    def _settle_doubt(self, decision: LeaderAndIsr, now_ms: int) -> None:
+        """Of a log that may have lost records between others, in a crash. Whoever leads has the truth from now on.
+
+        One that is in the ISR all the same keeps what it has: all of them have crashed together, and none is better."""
         doubtful_from, follower = self.log.doubtful_from, self._replica.follower
-        if doubtful_from is None or (follower is not None and follower.leader == NO_LEADER):
+        if doubtful_from is None or decision.leader_epoch != self.leader_epoch or decision.leader == NO_LEADER:
             return
         self.log.doubtful_from = None
-        if follower is not None and doubtful_from < self.log.log_end_offset:
+        is_trusted = follower is None or self.broker_id in decision.isr
+        if not is_trusted and doubtful_from < self.log.log_end_offset:
             cause = "it crashed, and a compacted log does not show what is missing above its recovery point"
             self._do((TruncateTo(doubtful_from, cause),), now_ms)
 
