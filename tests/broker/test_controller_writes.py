@@ -176,6 +176,19 @@ def test_topics_go_together(bench: WritesBench) -> None:
     assert bench.made == set()
 
 
+def test_topics_that_are_whole_go_in_one_transaction(bench: WritesBench) -> None:
+    nodes = set()
+    for topic in ("a", "b"):
+        config = paths.config_path(paths.entity_path(paths.TOPIC_CONFIGS, topic))
+        for path in (paths.partition_state_path(TopicPartition(topic, 0)), config, paths.delete_topic_path(topic)):
+            bench.make(path)
+            nodes.add(path)
+    began = bench.store.tree.zxid
+    assert bench.write(RemoveTopic("a", (0,)), RemoveTopic("b", (0,))) is Outcome.COMMITTED
+    assert not nodes & bench.store.tree.nodes.keys()
+    assert bench.store.tree.zxid == began + 1
+
+
 def test_a_partition_that_the_controller_did_not_know_goes_too(bench: WritesBench) -> None:
     bench.write(*CREATION)
     assert bench.write(RemoveTopic("orders", (0,))) is Outcome.COMMITTED

@@ -105,7 +105,7 @@ class ControllerWrites:
                 ]
             case SetLeadership(partition, state, expected_version):
                 return [SetData(paths.partition_state_path(partition), encode_leadership(state), expected_version)]
-            case RemoveTopic(topic, _):
+            case RemoveTopic(topic):
                 return await self._remove_topic(topic, fence)
             case RequestDeletion(topic):
                 return [Create(paths.delete_topic_path(topic))]
