@@ -26,8 +26,16 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.filterwarnings("ignore:unclosed <socket:ResourceWarning"))
 
 
+@pytest.fixture
+def spark(spark_session: Any) -> Any:
+    """The session, active in the JVM's thread that serves ours. `writeStream.start` looks for a source written in Python
+    in the active session alone, and a connection that was broken off, say by a signal, comes back to a thread without."""
+    spark_session.createDataFrame([], "nothing int")
+    return spark_session
+
+
 @pytest.fixture(scope="session")
-def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+def spark_session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     """A session on two cores of this machine, whose workers are this Python with this checkout."""
     from pyspark.sql import SparkSession
 
@@ -53,8 +61,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
         for name, value in settings.items():
             builder = builder.config(name, value)
         session = builder.getOrCreate()
-        # Spark finds them by itself, as in all programs that these tests start; but it looks by a process of its own,
-        # and where that is slow on a busy machine, it takes them for missing in some later query.
+        # Spark finds them by itself, as in all programs that these tests start; this is for a lookup that fails once.
         for source in (StrandlineDataSource, SegmentsSource):
             session.dataSource.register(source)
         yield session
