@@ -3,14 +3,18 @@ does not know for what is not there. A stream ended with "the topic was deleted"
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from concurrent.futures import Future
+from functools import partial
 from pathlib import Path
 
 import pytest
+from confluent_kafka import Consumer, Producer, TopicPartition
 from tests.broker.kafka_peer import WAIT_S
 from tests.broker.running_cluster import RunningCluster
 
+from strandline.broker.cluster_image import BrokerAddress
 from strandline.metadata import paths
 from strandline.model.failures import ErrorCode
 from strandline.wire.messages.describe_topic_partitions import (
@@ -50,24 +54,42 @@ def starting(cluster: RunningCluster) -> Iterator[Future[None]]:
 
 def test_it_does_not_say_that_a_topic_does_not_exist(cluster: RunningCluster, starting: Future[None]) -> None:
     with cluster.peer(3) as peer:
-        (topic,) = peer.metadata("orders").topics
-        assert topic.error_code == ErrorCode.LEADER_NOT_AVAILABLE
-        by_id = MetadataRequest([MetadataRequestTopic(b"?" * 16)])
-        (topic,) = peer.ask(by_id, 12, MetadataResponse).topics
-        assert (topic.name, topic.error_code) == (None, ErrorCode.LEADER_NOT_AVAILABLE)
         described = DescribeTopicPartitionsRequest([TopicRequest("orders")])
         (shown,) = peer.ask(described, 0, DescribeTopicPartitionsResponse).topics
-        assert shown.error_code == ErrorCode.LEADER_NOT_AVAILABLE
-        (topic,) = peer.metadata("a b").topics
-        assert topic.error_code == ErrorCode.INVALID_TOPIC_EXCEPTION
+    assert shown.error_code == ErrorCode.LEADER_NOT_AVAILABLE
     assert not starting.done()
 
 
-def test_asked_for_all_it_knows_no_broker_either(cluster: RunningCluster, starting: Future[None]) -> None:
+@pytest.mark.parametrize(
+    "topics", [None, [], [MetadataRequestTopic(name="orders")], [MetadataRequestTopic(b"?" * 16)]], ids=str
+)
+def test_it_knows_no_topic_and_no_broker(
+    cluster: RunningCluster, starting: Future[None], topics: list[MetadataRequestTopic] | None
+) -> None:
     """By this every client sees that it has to ask again."""
     with cluster.peer(3) as peer:
-        response = peer.ask(MetadataRequest(None), 12, MetadataResponse)
+        response = peer.ask(MetadataRequest(topics), 12, MetadataResponse)
     assert (response.brokers, response.topics) == ([], [])
+    assert not starting.done()
+
+
+def test_a_client_that_asks_it_keeps_its_brokers(cluster: RunningCluster, starting: Future[None]) -> None:
+    """librdkafka gives up the brokers that it is not told of again; told of topics without any, it stood still."""
+    broker_3 = BrokerAddress(3, *cluster.brokers[3].addresses[0])
+    for told in (1, 2):  # by the registration that is there, it would be where its earlier life was
+        cluster.call(partial(cluster.brokers[told].image.brokers.update, {3: broker_3}))
+    bootstrap = "{}:{}".format(*cluster.brokers[1].addresses[0])
+    settings = {"bootstrap.servers": bootstrap, "topic.metadata.refresh.interval.ms": 20, "log_level": 0}
+    producer = Producer(settings)
+    consumer = Consumer(settings | {"group.id": "readers"})
+    consumer.assign([TopicPartition("orders", 0, 0)])
+    for number in range(50):  # some hundred questions, a third of them to broker 3
+        producer.produce("orders", str(number).encode(), partition=0)
+        assert producer.flush(WAIT_S) == 0
+        (message,) = consumer.consume(1, WAIT_S)
+        assert message.value() == str(number).encode()
+        time.sleep(0.05)
+    consumer.close()
     assert not starting.done()
 
 

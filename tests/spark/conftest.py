@@ -28,8 +28,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture
 def spark(spark_session: Any) -> Any:
-    """The session, active in the JVM's thread that serves ours. `writeStream.start` looks for a source written in Python
-    in the active session alone, and a connection that was broken off, say by a signal, comes back to a thread without."""
+    """The session, active in the JVM's thread that serves ours. `writeStream.start` looks for a source written in
+    Python in the active session alone, and a connection that was broken off comes back to a thread that has none."""
     spark_session.createDataFrame([], "nothing int")
     return spark_session
 

@@ -75,6 +75,8 @@ class SimulatedClient:
         request = MetadataRequest([MetadataRequestTopic(name=name)], allow_auto_topic_creation=False)
         answer = await self.ask(self.any_broker(), request, MetadataResponse, METADATA_VERSION)
         self.controller_id = answer.controller_id
+        if not answer.brokers:  # it has just started
+            return None
         (found,) = answer.topics
         return None if found.error_code else found
 

@@ -4,8 +4,9 @@ Kafka answers such a request with an error and lets the client try again; here i
 few milliseconds, and the client goes on at once. Of very many, the first are created, and the others found not to
 be there, for clients ask again.
 
-A broker that has just started may know less than there is. Of a topic that is missing it says that it has no leader
-yet, and who wants all topics hears of no broker at all: clients take neither for the truth, and ask again.
+A broker that has just started may know less than there is. Until it was told of all it answers with nothing, no topic
+and no broker: every client knows that for no answer, and asks again, most of them another broker. Topics without
+brokers would be worse than useless: librdkafka gives up all brokers that are not listed, and then has none to ask.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ def metadata_handler(image: ClusterImage, controller: TopicAdministration) -> Ha
         # Version 0 had no null: an empty list is all topics.
         wants_all = asked.topics is None or (request.api_version == 0 and not asked.topics)
         brokers = [_broker(broker, request.connection.local_address) for broker in image.brokers.values()]
-        if wants_all and not image.is_complete:
+        if not image.is_complete:
             brokers = topics = []
         elif wants_all or asked.topics is None:
             topics = [_described(topic, topic.name) for topic in image.topics.values()]
@@ -82,15 +83,14 @@ def _answer(image: ClusterImage, asked: MetadataRequestTopic, errors: dict[str, 
     if asked.name is None:
         by_id = image.topics_by_id.get(asked.topic_id)
         if by_id is None:
-            unknown = ErrorCode.UNKNOWN_TOPIC_ID if image.is_complete else image.error_of_missing
-            return MetadataResponseTopic(unknown, None, asked.topic_id)
+            return MetadataResponseTopic(ErrorCode.UNKNOWN_TOPIC_ID, None, asked.topic_id)
         return _described(by_id, by_id.name)
     topic = image.topics.get(asked.name)
     if topic is not None:
         return _described(topic, asked.name)
     if not is_topic_name(asked.name):
         return MetadataResponseTopic(ErrorCode.INVALID_TOPIC_EXCEPTION, asked.name, NO_UUID)
-    return MetadataResponseTopic(errors.get(asked.name, image.error_of_missing), asked.name, NO_UUID)
+    return MetadataResponseTopic(errors.get(asked.name, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION), asked.name, NO_UUID)
 
 
 def _described(topic: TopicImage, name: str) -> MetadataResponseTopic:
