@@ -466,3 +466,22 @@ def test_a_pipe_under_the_name_of_a_file_is_an_error_and_not_waited_for(tmp_path
     with pytest.raises(OSError, match="not a file") as caught:
         RealFileSystem().open(path, writable=writable)
     assert caught.value.filename == path
+
+
+def test_after_a_failed_sync_the_next_read_comes_from_the_drive(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Or it would come from pages that the kernel takes for written (the twin behaves so, too)."""
+    dropped: list[tuple[int, int, int]] = []
+
+    def fail(_: int) -> None:
+        raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+    file = RealFileSystem().open(str(tmp_path / "a"), create=True)
+    file.append([b"a"])
+    monkeypatch.setattr(os, "fsync", fail)
+    monkeypatch.setattr(os, "posix_fadvise", lambda _, *advice: dropped.append(advice))
+    with pytest.raises(OSError, match="Input/output"):
+        file.sync()
+    file.close()
+    assert dropped == [(0, 0, os.POSIX_FADV_DONTNEED)]

@@ -205,3 +205,21 @@ def test_a_failed_sync_takes_the_log_offline() -> None:
     for again in (lambda: log.flush(NOW), lambda: log.read(0, 1), lambda: append(log, batch_of("b"))):
         with pytest.raises(StorageFailed):
             again()
+
+
+def test_the_next_process_does_not_count_on_what_a_failed_sync_has_left_in_memory() -> None:
+    """It found it in the page cache, flushed it, was told that all is well, and lost it with the power."""
+    log = make_log()
+    append(log, batch_of("a"))
+    log.flush(NOW)
+    disk_of(log).sync_directory("/")
+    append(log, batch_of("b" * 4096))  # sectors of its own
+    disk_of(log).fail_next("sync", errno.EIO)
+    with pytest.raises(StorageFailed):
+        log.flush(NOW)
+    again = make_log(filesystem=disk_of(log).kill(), recovery_point=1)
+    append(again, batch_of("c"))
+    again.flush(NOW)
+    for name, disk in disk_of(again).crash_states(limit=10):
+        after = make_log(filesystem=disk, recovery_point=again.recovery_point)
+        assert records_in(after) == records_in(again), name

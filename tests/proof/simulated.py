@@ -24,6 +24,7 @@ EVERY = 50
 def prove_seeds(seeds: int, first: int) -> Result:
     began_s, began_core_s = time.monotonic(), _core_s()
     outcomes: list[Outcome] = []
+    print(f"{seeds} seeds from {first} on", file=sys.stderr, flush=True)
     wanted = [Options(seed=seed, load=loads_of(seed)) for seed in range(first, first + seeds)]
     for outcome in run_all(wanted, cores()):
         outcomes.append(outcome)

@@ -14,9 +14,11 @@ from itertools import count, islice
 
 import pytest
 
+from strandline.model.failures import CorruptLog
 from strandline.simulation.failure import Violation
 from strandline.simulation.loads import LOADS, loads_of
 from strandline.simulation.many_runs import AHEAD_PER_JOB, in_order, run_all
+from strandline.simulation.observer import Observer
 from strandline.simulation.options import Options
 from strandline.simulation.runs import run
 
@@ -88,6 +90,19 @@ def test_no_more_is_looked_ahead_than_there_is_room_for() -> None:
 def test_a_violation_is_told_between_processes() -> None:
     found = pickle.loads(pickle.dumps(Violation("StrongIsr", "2 lacks something", 17)))
     assert (found.invariant, found.sentence, found.step) == ("StrongIsr", "2 lacks something", 17)
+
+
+def test_what_breaks_the_onlooker_is_a_violation_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Say, a log that cannot be read. It ended two thousand runs, and did not say by which seed."""
+
+    def look(*_: object) -> None:
+        raise CorruptLog("no batch at position 0")
+
+    monkeypatch.setattr(Observer, "look", look)
+    outcome = run(Options(seed=1, seconds=10))
+    assert outcome.violation is not None
+    assert outcome.violation.invariant == "Unforeseen"
+    assert "no batch at position 0" in outcome.violation.sentence
 
 
 def test_a_transcript_tells_what_clients_send_and_what_becomes_of_it() -> None:

@@ -19,6 +19,7 @@ import shutil
 import struct
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any, NamedTuple, Protocol
 
 from strandline.model.failures import CorruptData
@@ -68,7 +69,14 @@ class File(Protocol):
         to return: it ends the process (SIGBUS)."""
         ...
 
-    def sync(self) -> None: ...
+    def sync(self) -> None:
+        """What was written is on the drive. If that fails, what is not there is not in the page cache any more either.
+
+        Left alone, the kernel would show it to every later reader, would take it for written, and a later sync would
+        succeed (fsyncgate): the next process would count on records that go with the power.
+        """
+        ...
+
     def map(self, length: int) -> MappedBytes:
         """The first `length` bytes, writable and shared with the file. `length` must not exceed its size.
 
@@ -176,7 +184,12 @@ class RealFile:
         os.posix_fallocate(self._descriptor, position, length)
 
     def sync(self) -> None:
-        os.fsync(self._descriptor)
+        try:
+            os.fsync(self._descriptor)
+        except OSError:
+            with suppress(OSError):  # pages that are mapped stay: indexes, which recovery makes anew
+                os.posix_fadvise(self._descriptor, 0, 0, os.POSIX_FADV_DONTNEED)
+            raise
 
     def map(self, length: int) -> mmap.mmap:
         if self._descriptor < 0:  # mmap would take -1 for a request of memory without a file

@@ -54,7 +54,6 @@ class FaultInjector:
         self.trace: deque[str] = deque(maxlen=TRACE_LINES_MAX)
         self.faults: list[Fault] = []
         self.power_lost = False
-        self.has_failed_sync = False
         self.is_watched = False  # by somebody outside the world, to whom no fault happens
         self.space_bytes_max = space_bytes_max
         self.used_bytes = 0

@@ -21,7 +21,6 @@ from strandline.client.settings import Address
 from strandline.metadata.errors import StoreError
 from strandline.model.failures import StorageFailed
 from strandline.simulation.disk import PowerLost, SimulatedDisk
-from strandline.simulation.load import FLUSH_MESSAGES
 from strandline.simulation.network import Network
 from strandline.simulation.simulated_host import SimulatedHost
 from strandline.simulation.simulated_listener import SimulatedListener
@@ -93,7 +92,6 @@ class Machine:
         self.slow_sending_us = 0
         self._store = store
         self._properties = properties
-        self._is_flushed = FLUSH_MESSAGES in properties  # so that it loses nothing with its page cache
         self._chance = world.chance(f"machine {broker_id}")
         self._thread_chance = world.chance(f"threads {broker_id}")
         self._surroundings: Surroundings | None = None
@@ -210,16 +208,12 @@ class Machine:
             self.kill()
 
     def _end(self, *, says_so: bool) -> None:
-        """After a failed sync the page cache has what the disk will never have, and no process can tell: the next would
-        flush it, be told that all is well, and lose it with the power, in Kafka too. Where power may go anywhere, such
-        a machine starts afresh."""
         assert self.host is not None
-        keeps_cache = says_so and not (self._is_flushed and self.disk.has_failed_sync)
         self.host.is_alive = False
         self.broker, self.is_serving, self.has_acted = None, False, True
         self.network.listeners.pop(self.name, None)
         self.network.process_died(self.host, says_so=says_so)
-        self.disk, dead = self.disk.kill() if keeps_cache else self.disk.crash(self._chance), self.disk
+        self.disk, dead = self.disk.kill() if says_so else self.disk.crash(self._chance), self.disk
         dead.let_go()
         self._store.look_at_connections()
 

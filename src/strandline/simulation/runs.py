@@ -6,6 +6,7 @@ import gc
 import logging
 import sys
 import time
+import traceback
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -76,6 +77,8 @@ def _run(options: Options, *, whole_transcript: bool) -> Outcome:
         violation = found.with_traceback(None)
     except OutOfSteps:
         pass
+    except Exception:  # in what looks on, say at a log that cannot be read
+        violation = Violation("Unforeseen", traceback.format_exc(), simulation.world.steps)
     return _outcome(simulation, violation)
 
 

@@ -97,7 +97,7 @@ class SimulatedFile:
             self._disk.change("sync", self.path, f"sync {self.path}")
         except OSError:
             self._node.fail_sync()
-            self._disk.has_failed_sync = True
+            self._node.forget_clean_pages()
             raise
         self._node.sync()
 
