@@ -20,6 +20,7 @@ import struct
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
+from threading import Lock
 from typing import Any, NamedTuple, Protocol
 
 from strandline.model.failures import CorruptData
@@ -28,6 +29,8 @@ Buffer = bytes | bytearray | memoryview
 
 # Five million producers, or the index entries of 100 GiB.
 SMALL_FILE_BYTES_MAX = 256 * 2**20
+WRITTEN_AGAIN_BYTES = 2**20
+CUTTING = Lock()  # held while a file is made shorter, and while bytes are read to be written where they were
 
 
 class MappedBytes(Protocol):
@@ -70,10 +73,10 @@ class File(Protocol):
         ...
 
     def sync(self) -> None:
-        """What was written is on the drive. If that fails, what is not there is not in the page cache any more either.
+        """What was written is on the drive. If that fails, all of the file has been written again, and not synced.
 
-        Left alone, the kernel would show it to every later reader, would take it for written, and a later sync would
-        succeed (fsyncgate): the next process would count on records that go with the power.
+        Left alone, the kernel would go on to show what is not on the drive, and would take it for written: a later
+        sync succeeds (fsyncgate), and a process that was started again would count on what goes with the power.
         """
         ...
 
@@ -177,7 +180,8 @@ class RealFile:
             os.lseek(self._descriptor, 0, os.SEEK_END)
 
     def truncate(self, size: int) -> None:
-        os.ftruncate(self._descriptor, size)
+        with CUTTING:
+            os.ftruncate(self._descriptor, size)
         os.lseek(self._descriptor, size, os.SEEK_SET)
 
     def reserve(self, position: int, length: int) -> None:
@@ -187,9 +191,19 @@ class RealFile:
         try:
             os.fsync(self._descriptor)
         except OSError:
-            with suppress(OSError):  # pages that are mapped stay: indexes, which recovery makes anew
-                os.posix_fadvise(self._descriptor, 0, 0, os.POSIX_FADV_DONTNEED)
+            with suppress(OSError):
+                self._write_again()
             raise
+
+    def _write_again(self) -> None:
+        """What this thread has read, another must not cut off before it is written: it would be back."""
+        position, written = 0, -1
+        while written:
+            with CUTTING:
+                written = os.pwrite(
+                    self._descriptor, os.pread(self._descriptor, WRITTEN_AGAIN_BYTES, position), position
+                )
+            position += written
 
     def map(self, length: int) -> mmap.mmap:
         if self._descriptor < 0:  # mmap would take -1 for a request of memory without a file

@@ -9,7 +9,7 @@ zeros.
 
 A failed sync marks pages clean although they never reached the drive (fsyncgate): the cache still shows
 them, a later sync succeeds, and power loss takes them. Only a new change to a sector brings its bytes
-another chance. So clean pages are forgotten then: what is read next comes from the drive.
+another chance: `write_again` is such a change of all of them.
 
 Stores through a mapping leave no trace, so a mapped file keeps a shadow of what was last seen, and is
 compared with it before anything depends on the difference. A `bytearray` cannot change size while a view of
@@ -130,14 +130,8 @@ class FileNode:
             lengths = [change for change in self.pending if isinstance(change, Resized)]
             self.pending = [*lengths, Resized(len(self.content))]
 
-    def forget_clean_pages(self) -> None:
-        """Those that are mapped stay."""
-        if self.shadow is not None or any(isinstance(change, Written) for change in self.pending):
-            return
-        image = bytearray(self.durable)
-        for change in self.pending:
-            apply(change, image)
-        self.content[:] = image
+    def write_again(self) -> None:
+        self._record(0, len(self.content))
 
     def flip_bit(self, position: int, bit: int) -> None:
         mask = 1 << bit

@@ -97,7 +97,7 @@ class SimulatedFile:
             self._disk.change("sync", self.path, f"sync {self.path}")
         except OSError:
             self._node.fail_sync()
-            self._node.forget_clean_pages()
+            self._node.write_again()
             raise
         self._node.sync()
 
