@@ -329,6 +329,21 @@ def test_a_failed_log_directory_takes_only_its_partitions() -> None:
     assert leaders == {0: 2, 1: 1}
 
 
+def test_a_leader_that_is_back_is_not_told_to_lead_on_for_a_directory_that_its_earlier_life_has_lost() -> None:
+    """Its notice comes after its return: as long as nothing is decided, there is nothing to order (seed 1897581880)."""
+    shell = cluster_of(1, 2)
+    shell.is_holding = True
+    shell.bounce(1)
+    shell.requests.clear()
+    shell.step(LogDirFailuresSeen(frozenset({1}), ("log_dir_event_0000000001",)))
+    assert [one for one in shell.requests if isinstance(one, LeaderAndIsr)] == []
+    shell.is_holding = False
+    shell.answer_all()
+    orders = [one for one in shell.requests if isinstance(one, LeaderAndIsr) and one.broker_id == 1]
+    assert orders[-1].partitions[0].leadership == shell.store.leaderships[ORDERS]
+    assert shell.store.leaderships[ORDERS].leader == 2
+
+
 def test_a_topic_without_replicas_in_the_store_is_left_alone() -> None:
     """What a tool has written badly must not stop the controller."""
     shell = cluster_of(1, replicas=(1,))

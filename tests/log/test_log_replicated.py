@@ -393,3 +393,28 @@ def test_a_leap_beyond_31_bits_is_no_loss_after_a_crash() -> None:
     log.flush(NOW)
     log = make_log(filesystem=killed(log))
     assert [record.offset for record in records_in(log)] == [0, 2**31 + 5]
+
+
+def test_a_leap_over_the_recovery_point_is_compactions_where_a_log_is_compacted() -> None:
+    """Recovery took the last batch of a segment for one whose base offset had rotted, "mended" it, and the key that it
+    had was at another offset (seed 1897581380)."""
+    log = make_log(cleanup_policy=("compact",))
+    log.append_replicated(at(144) + at(152, 3), now_ms=NOW)
+    log.roll(NOW)
+    log.append_replicated(at(158), now_ms=NOW)
+    log.flush(NOW)
+    findings: list[str] = []
+    again = make_log(
+        filesystem=killed(log), cleanup_policy=("compact",), recovery_point=147, log_start_offset=144, findings=findings
+    )
+    assert [record.offset for record in records_in(again)] == [144, 152, 153, 154, 158]
+    assert findings == []
+
+
+def test_a_leap_over_the_recovery_point_is_natural_where_there_was_one_before() -> None:
+    """The policy was another one once."""
+    log = make_log()
+    log.append_replicated(at(140) + at(144) + at(152, 3), now_ms=NOW)
+    log.flush(NOW)
+    again = make_log(filesystem=killed(log), recovery_point=147, log_start_offset=140)
+    assert [record.offset for record in records_in(again)] == [140, 144, 152, 153, 154]

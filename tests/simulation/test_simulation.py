@@ -47,6 +47,9 @@ KEPT_WITH_LOAD = (
     (175027398, 1_200, ("deletions",)),
     (1094432344, 1_200, ("transactions", "reassignments")),
     (175027177, 1_200, ("compaction",)),
+    (1897581380, 1_200, ("transactions", "compaction")),
+    (1897581880, 1_200, ("flushes",)),
+    (1897581978, 1_200, ("compaction",)),
 )
 
 

@@ -108,11 +108,13 @@ def change_addresses(draft: Draft, brokers: Iterable[LiveBroker]) -> None:
 
 
 def log_dir_failures_seen(draft: Draft, event: LogDirFailuresSeen) -> None:
-    """Which replicas are gone with a directory, their broker says when it is given its orders again."""
+    """Which replicas are gone with a directory, their broker says when it is given its orders again. One that is back
+    since then gets them when it is decided what they are."""
     for broker_id in sorted(event.broker_ids):
         draft.journal(BrokerHappened(broker_id, "has lost a log directory"))
         for partition in draft.cluster.partitions_on(broker_id):
-            if not draft.cluster.topics[partition.name.topic].shall_go:
+            shall_go = draft.cluster.topics[partition.name.topic].shall_go
+            if not shall_go and broker_id not in partition.unordered:
                 draft.outbox.order(partition, broker_id)
     if event.names:
         draft.write(DropNotifications(NotificationKind.LOG_DIR_EVENT, event.names))

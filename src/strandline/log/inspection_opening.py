@@ -44,7 +44,7 @@ class OpeningCheck(FolderCheck):
             if end_offset is not None and not has_gaps and end_offset < segment.base_offset:
                 yield self._hole(segment, end_offset)
             check = SegmentCheck(segment, self.tally, self.advance)
-            yield from self._segment_faults(check)
+            yield from self._segment_faults(check, has_gaps=has_gaps)
             if not self.is_clean and self._is_unflushed(segment):
                 end_offset, has_gaps = check.next_offset, has_gaps or check.has_gaps
             if not check.is_read:
@@ -57,12 +57,12 @@ class OpeningCheck(FolderCheck):
         """Whether recovery reads it: the segment that holds the recovery point, and all after it."""
         return segment.next_base_offset is None or segment.next_base_offset > self.recovery_point
 
-    def _segment_faults(self, check: SegmentCheck) -> Iterator[Fault]:
+    def _segment_faults(self, check: SegmentCheck, *, has_gaps: bool) -> Iterator[Fault]:
         path = check.files.path(names.LOG)
         for fault in check.faults():
             if fault.path == path:
                 yield fault
-        if not self.is_clean and self.recovery_point in check.doubtful_ends:
+        if not self.is_clean and not has_gaps and self.recovery_point in check.doubtful_ends:
             yield Fault(
                 path, None, f"its last batch leaps over offset {self.recovery_point}, up to which it was flushed"
             )

@@ -101,9 +101,10 @@ class SegmentCheck:
 
     def _note_offsets(self, head: BatchHead) -> None:
         is_leap = head.base_offset > self.next_offset
-        self.has_gaps = self.has_gaps or is_leap
         without_leap = self.next_offset + head.last_offset_delta + 1
-        self.doubtful_ends = range(self.next_offset + 1, min(without_leap, head.base_offset) + 1 if is_leap else 0)
+        is_doubtful = is_leap and not self.has_gaps
+        self.doubtful_ends = range(self.next_offset + 1, min(without_leap, head.base_offset) + 1 if is_doubtful else 0)
+        self.has_gaps = self.has_gaps or is_leap
         self.next_offset = max(self.next_offset, head.next_offset)
 
     def _order_faults(self, head: BatchHead) -> Iterator[str]:

@@ -210,6 +210,7 @@ class _Opening:
             self.producers,
             recovery_point=recovery_point,
             end_offset_max=end_offset_max,
+            may_leap=self.has_gaps or self.settings.compacts,
             took=partial(self._assign_epoch, recovery_point=recovery_point),
             findings=self.findings,
         )

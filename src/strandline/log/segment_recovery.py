@@ -1,7 +1,8 @@
 """One segment read through after a crash: kept up to the first batch that is not sound, all else made anew (SPEC L7).
 
 Sound means: whole, right CRC, offsets above those before it and below the next segment's name. The base offset is not
-covered by the CRC, so a leap in offsets is believed only if the batch after it does not contradict it.
+covered by the CRC, so a leap in offsets is believed only if the batch after it does not contradict it; at the end of a
+segment, if the recovery point does not, unless the log is one that has leaps by nature.
 
 Below the recovery point a bad batch is rot and not a torn write. It is mended as far as can be (`rot`) and kept.
 """
@@ -27,16 +28,19 @@ class SegmentRecovery:
         *,
         recovery_point: int,
         end_offset_max: int | None,
+        may_leap: bool,
         took: Callable[[BatchHead], None],
         findings: list[str],
     ) -> None:
-        """`end_offset_max` is the next segment's base offset; `took` hears of every sound batch."""
+        """`end_offset_max` is the next segment's base offset; `may_leap` says that the log is, or was, compacted;
+        `took` hears of every sound batch."""
         self.segment = segment
         self.producers = producers
         self.recovery_point = recovery_point
         self.offsets = range(segment.base_offset, segment.base_offset + RELATIVE_OFFSET_MAX + 1)
         if end_offset_max is not None:
             self.offsets = range(segment.base_offset, min(self.offsets.stop, end_offset_max))
+        self.may_leap = may_leap
         self.took = took
         self.findings = findings
         self.next_offset = segment.base_offset
@@ -95,6 +99,8 @@ class SegmentRecovery:
         if len(start) == LENGTH_END:
             following_offset: int = OFFSET_AND_LENGTH.unpack(start)[0]
             return self.next_offset <= following_offset <= head.base_offset
+        if self.may_leap or self.has_gaps:
+            return False
         without_leap = range(self.next_offset + 1, self.next_offset + head.last_offset_delta + 2)
         return self.recovery_point in without_leap and head.base_offset >= self.recovery_point
 

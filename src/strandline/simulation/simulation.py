@@ -210,7 +210,8 @@ class Simulation:
                 continue
             true = (truth.stored.leader, truth.stored.leader_epoch)
             for machine in self.machines:
-                topic = machine.broker.image.topics.get(truth.name.topic) if machine.broker is not None else None
+                image = getattr(machine.broker, "image", None)  # none yet of a broker that is still being opened
+                topic = image.topics.get(truth.name.topic) if image is not None else None
                 known = None if topic is None else topic.partitions.get(truth.name.partition)
                 if known is None or (known.leader_id, known.leader_epoch) != true:
                     return False
