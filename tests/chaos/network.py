@@ -92,7 +92,9 @@ class Network:
     # Cuts.
 
     def cut(self, sender: str, receiver: str) -> None:
-        """One way: what the sender sends does not arrive."""
+        """One way: what the sender sends does not arrive. A storm may cut what it has cut before."""
+        if (sender, receiver) in self._cuts:
+            return
         self._cuts.append((sender, receiver))
         _run("ip", "rule", "add", "priority", PRIORITY, *self._match(sender, receiver))
 
