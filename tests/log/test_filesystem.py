@@ -481,8 +481,8 @@ def test_after_a_failed_sync_all_is_written_again(tmp_path: Path, monkeypatch: p
     def fail(_: int) -> None:
         raise OSError(errno.EIO, os.strerror(errno.EIO))
 
-    def write(_: int, data: bytes, position: int) -> int:
-        written.append((data, position))
+    def write(_: int, data: memoryview, position: int) -> int:
+        written.append((bytes(data), position))
         return len(data)
 
     file = RealFileSystem().open(str(tmp_path / "a"), create=True)
@@ -492,4 +492,20 @@ def test_after_a_failed_sync_all_is_written_again(tmp_path: Path, monkeypatch: p
     with pytest.raises(OSError, match="Input/output"):
         file.sync()
     file.close()
-    assert written == [(b"a" * WRITTEN_AGAIN_BYTES, 0), (b"b", WRITTEN_AGAIN_BYTES), (b"", WRITTEN_AGAIN_BYTES + 1)]
+    assert written == [(b"a" * WRITTEN_AGAIN_BYTES, 0), (b"b", WRITTEN_AGAIN_BYTES)]
+
+
+def test_what_is_written_again_is_what_was_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = RealFileSystem().open(str(tmp_path / "a"), create=True)
+    content = os.urandom(3 * WRITTEN_AGAIN_BYTES + 17)
+    file.append([content])
+    file.sync()
+    os.posix_fadvise(file.fileno(), WRITTEN_AGAIN_BYTES, WRITTEN_AGAIN_BYTES, os.POSIX_FADV_DONTNEED)
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "fsync", lambda _: os.close(-1))
+        with pytest.raises(OSError, match="Bad file"):
+            file.sync()
+    assert file.read(0, len(content) + 1) == content
+    file.append([b"more"])
+    assert file.size() == len(content) + 4
+    file.close()

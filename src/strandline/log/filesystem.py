@@ -196,14 +196,18 @@ class RealFile:
             raise
 
     def _write_again(self) -> None:
-        """What this thread has read, another must not cut off before it is written: it would be back."""
-        position, written = 0, -1
-        while written:
+        """What is in memory: nothing else was not written, and a drive that fails may take minutes for the rest. What
+        this thread has read, another must not cut off before it is written: it would be back."""
+        position, size_bytes = 0, os.fstat(self._descriptor).st_size
+        data = bytearray(WRITTEN_AGAIN_BYTES)
+        while position < size_bytes:
             with CUTTING:
-                written = os.pwrite(
-                    self._descriptor, os.pread(self._descriptor, WRITTEN_AGAIN_BYTES, position), position
-                )
-            position += written
+                try:
+                    count = os.preadv(self._descriptor, [data], position, os.RWF_NOWAIT)
+                    os.pwrite(self._descriptor, memoryview(data)[:count], position)
+                except BlockingIOError:
+                    count = 0
+            position += count or mmap.PAGESIZE
 
     def map(self, length: int) -> mmap.mmap:
         if self._descriptor < 0:  # mmap would take -1 for a request of memory without a file
