@@ -40,6 +40,7 @@ from strandline.log.log import Log
 from strandline.log.log_directory import LogDirectory
 from strandline.log.retention import plan_retention
 from strandline.model.failures import ErrorCode
+from strandline.simulation.inode import FileNode
 from strandline.transactions import adding, ending, shard
 from strandline.transactions.commands import EndTransaction
 from strandline.transactions.epochs import current_producer
@@ -343,6 +344,14 @@ LOAD_MUTATIONS = (
         "a follower has what its disk has not",
         replaced(Log, "must_flush", False),
         ("lose_power",),
+        load=("flushes",),
+    ),
+    Mutation(
+        "what a failed sync has left in memory counts as written",
+        replaced(FileNode, "write_again", nothing),
+        ("failing_disk", "lose_power"),
+        invariant="StrongIsr",
+        seed=1,
         load=("flushes",),
     ),
     Mutation(
