@@ -6,6 +6,7 @@ there is another kind, where all brokers of a cluster live in one thread under o
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from typing import Protocol
 
@@ -71,7 +72,7 @@ class LoopSurroundings:
 
     def __init__(self, threads: int) -> None:
         self.host = LoopHost(threads)
-        self.filesystem = RealFileSystem()
+        self.filesystem = RealFileSystem(threading.Lock())
 
     def listener(self, settings: NetworkSettings, dispatch: Dispatch) -> Server:
         return Server(settings, dispatch)

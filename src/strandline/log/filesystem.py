@@ -19,8 +19,7 @@ import shutil
 import struct
 import sys
 from collections.abc import Sequence
-from contextlib import suppress
-from threading import Lock
+from contextlib import AbstractContextManager, nullcontext, suppress
 from typing import Any, NamedTuple, Protocol
 
 from strandline.model.failures import CorruptData
@@ -30,7 +29,7 @@ Buffer = bytes | bytearray | memoryview
 # Five million producers, or the index entries of 100 GiB.
 SMALL_FILE_BYTES_MAX = 256 * 2**20
 WRITTEN_AGAIN_BYTES = 2**20
-CUTTING = Lock()  # held while a file is made shorter, and while bytes are read to be written where they were
+ALONE = nullcontext()
 
 
 class MappedBytes(Protocol):
@@ -129,10 +128,11 @@ class FileSystem(Protocol):
 class RealFile:
     """The descriptor's own position is kept at the end. Not by O_APPEND: with it Linux appends on pwrite too."""
 
-    __slots__ = ("_descriptor", "_reads_ahead", "path")
+    __slots__ = ("_cutting", "_descriptor", "_reads_ahead", "path")
 
-    def __init__(self, path: str, descriptor: int) -> None:
+    def __init__(self, path: str, descriptor: int, cutting: AbstractContextManager[object] = ALONE) -> None:
         self.path = path
+        self._cutting = cutting
         self._descriptor = descriptor
         self._reads_ahead = True
         os.lseek(descriptor, 0, os.SEEK_END)
@@ -180,7 +180,7 @@ class RealFile:
             os.lseek(self._descriptor, 0, os.SEEK_END)
 
     def truncate(self, size: int) -> None:
-        with CUTTING:
+        with self._cutting:
             os.ftruncate(self._descriptor, size)
         os.lseek(self._descriptor, size, os.SEEK_SET)
 
@@ -201,7 +201,7 @@ class RealFile:
         position, size_bytes = 0, os.fstat(self._descriptor).st_size
         data = bytearray(WRITTEN_AGAIN_BYTES)
         while position < size_bytes:
-            with CUTTING:
+            with self._cutting:
                 try:
                     count = os.preadv(self._descriptor, [data], position, os.RWF_NOWAIT)
                     os.pwrite(self._descriptor, memoryview(data)[:count], position)
@@ -238,6 +238,11 @@ MAP_OPTIONS: dict[str, Any] = {"trackfd": False} if sys.version_info >= (3, 13) 
 
 
 class RealFileSystem:
+    def __init__(self, cutting: AbstractContextManager[object] = ALONE) -> None:
+        """`cutting` is held while a file is made shorter, and while bytes are read to be written where they were: where
+        threads sync, it is a lock."""
+        self._cutting = cutting
+
     def open(self, path: str, *, create: bool = False, writable: bool = True) -> RealFile:
         flags = os.O_RDWR if writable else os.O_RDONLY
         # Without O_NONBLOCK a pipe that has the name of one of our files is waited for until somebody writes into it.
@@ -249,7 +254,7 @@ class RealFileSystem:
             raise OSError(error.errno, "it is a pipe or a device, not a file", path) from None
 
     def _file(self, path: str, descriptor: int) -> RealFile:
-        return RealFile(path, descriptor)
+        return RealFile(path, descriptor, self._cutting)
 
     def exists(self, path: str) -> bool:
         return os.path.exists(path)

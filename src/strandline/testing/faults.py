@@ -160,6 +160,7 @@ class FaultyFileSystem(RealFileSystem):
     """The files of one broker: slow when told to, and closed all at once when it is killed."""
 
     def __init__(self) -> None:
+        super().__init__()
         self.sync_delay_ms = 0
         self._open_files: WeakSet[FaultyFile] = WeakSet()
 
