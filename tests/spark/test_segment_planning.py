@@ -199,6 +199,7 @@ class Removing(RealFileSystem):
     """A broker removes files while the query is planned: right before they are opened."""
 
     def __init__(self, ending: str) -> None:
+        super().__init__()
         self.ending = ending
 
     def open(self, path: str, *, create: bool = False, writable: bool = True) -> RealFile:
