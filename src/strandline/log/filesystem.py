@@ -72,7 +72,7 @@ class File(Protocol):
         ...
 
     def sync(self) -> None:
-        """What was written is on the drive. If that fails, all of the file has been written again, and not synced.
+        """What was written is on the drive. If that fails, what may be missing there is written again, and not synced.
 
         Left alone, the kernel would go on to show what is not on the drive, and would take it for written: a later
         sync succeeds (fsyncgate), and a process that was started again would count on what goes with the power.

@@ -1,5 +1,5 @@
 """Java's `.properties` text: `key=value` lines, with `:` or a blank also separating, `#` and `!` starting
-comments, a backslash at a line's end joining the next one, and escapes `\\t \\n \\r \\f \\uXXXX`.
+comments, a backslash at a line's end joining the next one, and escapes `\\t \\n \\r \\f \\u0041`.
 
 Kafka reads such files as Latin-1; we write ASCII with escapes, which every reader understands alike.
 """

@@ -35,13 +35,16 @@ def metadata_handler(image: ClusterImage, controller: TopicAdministration) -> Ha
     def respond(request: Request, asked: MetadataRequest, errors: dict[str, ErrorCode]) -> bytes:
         # Version 0 had no null: an empty list is all topics.
         wants_all = asked.topics is None or (request.api_version == 0 and not asked.topics)
-        brokers = [_broker(broker, request.connection.local_address) for broker in image.brokers.values()]
         if not image.is_complete:
-            brokers = topics = []
-        elif wants_all or asked.topics is None:
+            return answer(request, [], [])
+        if wants_all or asked.topics is None:
             topics = [_described(topic, topic.name) for topic in image.topics.values()]
         else:
             topics = [_answer(image, topic, errors) for topic in asked.topics]
+        brokers = [_broker(broker, request.connection.local_address) for broker in image.brokers.values()]
+        return answer(request, brokers, topics)
+
+    def answer(request: Request, brokers: list[MetadataResponseBroker], topics: list[MetadataResponseTopic]) -> bytes:
         response = MetadataResponse(0, brokers, image.cluster_id, image.controller_id, topics)
         return encode_metadata_response(request.api_version, response)
 
