@@ -21,6 +21,7 @@ from benchmarks import (
     replicating,
     serving,
     shaping,
+    spreading,
     transacting,
 )
 from benchmarks.measure import Row
@@ -31,6 +32,7 @@ BENCHMARKS: dict[str, Callable[[Run], list[Row]]] = {
     "produce-16k": serving.produce_16k,
     "produce-1m": serving.produce_1m,
     "produce-tiny": serving.produce_tiny,
+    "produce-round": spreading.produce_round,
     "fetch-1m": serving.fetch_1m,
     "fetch-64k": serving.fetch_64k,
     "latency": serving.latency,

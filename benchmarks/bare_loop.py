@@ -1,7 +1,8 @@
 """What a broker does beside being one: a bare epoll loop with the same system calls and nothing of Kafka in it.
 
-    python -m benchmarks.bare_loop append FILE     cuts frames, appends them with one writev a receive, answers each
-    python -m benchmarks.bare_loop send FILE       answers each frame with as many bytes of the file as it asks for
+    python -m benchmarks.bare_loop append FILE        cuts frames, appends them with one writev a receive, answers each
+    python -m benchmarks.bare_loop spread FILE COUNT  the same round so many files: one writev for each frame
+    python -m benchmarks.bare_loop send FILE          answers each frame with as many bytes of the file as it asks for
 
 No header is read, no CRC verified, no offset given, no index written, nothing is bounded: no broker can do better.
 Prints its port, then serves until it is killed. A frame is a length of four bytes and what follows it.
@@ -14,6 +15,7 @@ import select
 import socket
 import sys
 from collections.abc import Callable
+from itertools import cycle
 from struct import Struct
 
 ANSWER = bytes(50)
@@ -93,6 +95,18 @@ def appending(path: str) -> Serve:
     return append
 
 
+def spreading(path: str, count: str) -> Serve:
+    files = [os.open(f"{path}-{number}", os.O_WRONLY | os.O_CREAT | os.O_APPEND) for number in range(int(count))]
+    following = cycle(files)
+
+    def append(peer: socket.socket, frames: list[memoryview]) -> None:
+        for frame in frames:
+            os.writev(next(following), [frame])
+        peer.send(ANSWER * len(frames))
+
+    return append
+
+
 def sending(path: str) -> Serve:
     file = os.open(path, os.O_RDONLY)
 
@@ -108,4 +122,5 @@ def sending(path: str) -> Serve:
 
 
 if __name__ == "__main__":
-    serve({"append": appending, "send": sending}[sys.argv[1]](sys.argv[2]))
+    kinds: dict[str, Callable[..., Serve]] = {"append": appending, "spread": spreading, "send": sending}
+    serve(kinds[sys.argv[1]](*sys.argv[2:]))

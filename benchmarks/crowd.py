@@ -6,7 +6,6 @@ good client keeps at its slowest hundredth.
 
 from __future__ import annotations
 
-import resource
 import socket
 import time
 from collections.abc import Callable
@@ -16,7 +15,7 @@ from statistics import quantiles
 from benchmarks import load
 from benchmarks.measure import Aim, Row, Timing, interleave, microseconds, share
 from benchmarks.scratch import Run
-from benchmarks.served import broker
+from benchmarks.served import allow_descriptors, broker
 
 CROWD = 2_000
 REQUESTS = 1_000
@@ -27,7 +26,7 @@ PATIENT = ("socket.request.stalled.ms=3600000", "max.connection.creation.rate=10
 def half_open(run: Run) -> list[Row]:
     request = load.produce_request(load.tiny_batch())
     count, requests = run.some(CROWD, 200), run.some(REQUESTS, 100)
-    _allow_descriptors(count + 100)
+    allow_descriptors(count + 100)
     with ExitStack() as stack:
         turns = []
         for name, crowd in (("crowded", count), ("quiet", 0)):
@@ -64,11 +63,3 @@ def _slowest(connected: socket.socket, request: bytes, requests: int) -> Callabl
         return Timing(slowest_s, slowest_s)
 
     return turn
-
-
-def _allow_descriptors(count: int) -> None:
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    if soft < count:
-        resource.setrlimit(
-            resource.RLIMIT_NOFILE, (count if hard == resource.RLIM_INFINITY else min(count, hard), hard)
-        )

@@ -5,7 +5,8 @@ from __future__ import annotations
 import socket
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from itertools import cycle
 from struct import Struct
 
 from benchmarks.batches import batch_of_bytes
@@ -28,8 +29,8 @@ def framed(request: Message, version: int) -> bytes:
     return frame_request(request.api_key, version, 7, b"bench", len(body)) + body
 
 
-def produce_request(batch: bytes, version: int = 9, *, topic: str = TOPIC, acks: int = 1) -> bytes:
-    data = TopicProduceData(topic, partition_data=[PartitionProduceData(0, batch)])
+def produce_request(batch: bytes, version: int = 9, *, topic: str = TOPIC, partition: int = 0, acks: int = 1) -> bytes:
+    data = TopicProduceData(topic, partition_data=[PartitionProduceData(partition, batch)])
     return framed(ProduceRequest(None, acks, 30_000, [data]), version)
 
 
@@ -72,16 +73,22 @@ def flood(port: int, request: bytes, answer_bytes: int, *, connections: int, win
     """Each connection keeps `window` requests under way until it has sent its share."""
     sockets = [connect(port) for _ in range(connections)]
     share = requests // connections
-    _together([lambda each=each: _flood_one(each, request, answer_bytes, window, share) for each in sockets])  # type: ignore[misc]
+    _together([lambda each=each: _flood_one(each, cycle([request]), answer_bytes, window, share) for each in sockets])  # type: ignore[misc]
     for each in sockets:
         each.close()
 
 
-def _flood_one(connected: socket.socket, request: bytes, answer_bytes: int, window: int, requests: int) -> None:
+def flood_round(port: int, turn: Sequence[bytes], answer_bytes: int, *, window: int, requests: int) -> None:
+    """One connection that goes round the requests of a turn. Their answers are alike in length."""
+    with connect(port) as connected:
+        _flood_one(connected, cycle(turn), answer_bytes, window, requests)
+
+
+def _flood_one(connected: socket.socket, turn: Iterator[bytes], answer_bytes: int, window: int, requests: int) -> None:
     sent = received = 0
     while received < requests * answer_bytes:
         while sent < requests and sent - received // answer_bytes < window:
-            connected.sendall(request)
+            connected.sendall(next(turn))
             sent += 1
         received += len(connected.recv(65536))
 

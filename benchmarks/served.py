@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import resource
 import signal
 import subprocess
 import sys
@@ -64,8 +65,8 @@ def broker(folder: str, *settings: str) -> Iterator[Served]:
 
 
 @contextmanager
-def bare_loop(kind: str, path: str) -> Iterator[Served]:
-    with _started([sys.executable, "-m", "benchmarks.bare_loop", kind, path]) as (process, line, ready_s):
+def bare_loop(kind: str, *arguments: str) -> Iterator[Served]:
+    with _started([sys.executable, "-m", "benchmarks.bare_loop", kind, *arguments]) as (process, line, ready_s):
         yield Served(process.pid, int(line), ready_s)
 
 
@@ -87,3 +88,12 @@ def _started(command: list[str]) -> Iterator[tuple[subprocess.Popen[str], str, f
             yield process, line, time.perf_counter() - begun_s
         finally:
             process.send_signal(signal.SIGTERM)
+
+
+def allow_descriptors(count: int) -> None:
+    """For as many as a load needs at once, here and in what is started from here."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft < count:
+        resource.setrlimit(
+            resource.RLIMIT_NOFILE, (count if hard == resource.RLIM_INFINITY else min(count, hard), hard)
+        )
