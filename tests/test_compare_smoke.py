@@ -120,6 +120,19 @@ def test_results_are_kept_load_by_load(tmp_path: Path) -> None:
     assert store.all(["ask", "flood"]) == [measured]
 
 
+def test_what_was_published_counts_until_it_is_measured_again(tmp_path: Path) -> None:
+    from benchmarks.compare.page import write_page
+    from benchmarks.compare.results import Store
+
+    published = [result(name, [{"p99_ms": 1.0}], [{"p99_ms": 2.0}]) for name in ("ask", "flood")]
+    write_page(published, str(tmp_path))
+    store = Store(str(tmp_path / "results"))
+    again = result("ask", [{"p99_ms": 1.5}], [{"p99_ms": 2.0}])
+    store.save(again)
+    store.take_over(str(tmp_path / "performance" / "figures.json"))
+    assert store.all(["ask", "flood"]) == [again, published[1]]
+
+
 def test_every_load_has_its_row_and_a_quick_run_takes_some() -> None:
     from benchmarks.compare.catalogue import QUICK, all_loads, chosen
 
