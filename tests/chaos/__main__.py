@@ -39,13 +39,17 @@ REPLICAS = 3
 STEADY_PORTS = range(10_000, 32_000)
 
 
+class UnknownFault(Exception):
+    """One sentence, with those there are."""
+
+
 def main() -> int:
     options = _options()
     try:
         if options.network:
             enter("tests.chaos", sys.argv[1:])
         return _run(options)
-    except (NotPermitted, NotInstalled, NoCompiler) as problem:
+    except (NotPermitted, NotInstalled, NoCompiler, UnknownFault) as problem:
         print(f"chaos: {problem}", file=sys.stderr)
         return NOT_POSSIBLE
 
@@ -56,6 +60,7 @@ def _run(options: argparse.Namespace) -> int:
     settings = {**SETTINGS, "zookeeper.session.timeout.ms": str(options.session_ms)}
     _tell(f"seed {options.seed}, in {os.path.abspath(directory)}")
     cluster, known = _cluster(directory, settings, options)
+    names = _names({*known, KillSpark.name} if options.spark else set(known), options)
     with cluster:
         for broker_id in list(cluster.brokers)[REPLICAS:]:
             cluster.stop(broker_id)
@@ -64,7 +69,9 @@ def _run(options: argparse.Namespace) -> int:
             spark = SparkClient(f"{directory}/spark", cluster.bootstrap, TOPIC, PARTITIONS)
             known[KillSpark.name] = KillSpark(spark)
         run = Run(cluster, f"{directory}/histories", spark=spark, tell=_tell)
-        scoreboard = run.run(_chosen(known, options), rate_per_s=options.rate, at_least=options.at_least)
+        scoreboard = run.run(
+            _chosen([known[name] for name in names], options), rate_per_s=options.rate, at_least=options.at_least
+        )
     with open(f"{directory}/scoreboard.json", "w", encoding="utf-8") as file:
         file.write(scoreboard.as_json())
     print(scoreboard)
@@ -76,7 +83,7 @@ def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m tests.chaos", description="Faults on real processes.")
     parser.add_argument("--directory", help="for the cluster and the histories")
     parser.add_argument("--network", action="store_true", help="in network namespaces, with three ZooKeepers")
-    parser.add_argument("--faults", default=KILLS, help="names, or 'all'")
+    parser.add_argument("--faults", default=KILLS, help="names, or 'all'; a wrong one is answered with those there are")
     parser.add_argument("--cycles", type=int, default=1, help="how often all of them, in their order")
     parser.add_argument("--minutes", type=float, help="instead: for so long, in any order")
     parser.add_argument("--seed", type=int, default=secrets.randbelow(2**32), help="of all that is left to chance")
@@ -138,12 +145,15 @@ def _steady_ports(count: int) -> int:
             return first
 
 
-def _chosen(known: dict[str, Fault], options: argparse.Namespace) -> Iterator[Fault]:
-    names = list(known) if options.faults == "all" else options.faults.split(",")
+def _names(known: set[str], options: argparse.Namespace) -> list[str]:
+    names = sorted(known) if options.faults == "all" else options.faults.split(",")
     unknown = [name for name in names if name not in known]
     if unknown:
-        sys.exit(f"chaos: there is no {', '.join(unknown)} here; there are {', '.join(known)}")
-    chosen = [known[name] for name in names]
+        raise UnknownFault(f"there is no {', '.join(unknown)} with these options; there are {', '.join(sorted(known))}")
+    return names
+
+
+def _chosen(chosen: list[Fault], options: argparse.Namespace) -> Iterator[Fault]:
     if options.minutes is None:
         return itertools.chain.from_iterable(itertools.repeat(chosen, options.cycles))
     return _in_any_order(chosen, options)

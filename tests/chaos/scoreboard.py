@@ -142,6 +142,7 @@ class Scoreboard:
             *(f"FAILED: {each}" for each in self.failures),
             *([] if self.verdict.is_sound else [f"ANOMALIES:\n{self.verdict}"]),
             *(f"VOID: {each}" for each in self.void_because),
+            *(["sound: every promise was kept, and every fault was noticed"] if self.exit_code == SOUND else []),
         ]
         return "\n".join(lines)
 

@@ -1,7 +1,7 @@
 """`make proof`: tries to break everything, and prints what came of it. Exits with 1 if something broke.
 
-Each part can be run alone; what it came to is kept in `build/proof`, and the scoreboard is put together from all that
-is there. `python -m tests.proof scoreboard` runs nothing and only prints.
+Each part can be run alone; what it came to is kept in `docs/proof`, and the scoreboard is put together from all that
+is there. `python -m tests.proof scoreboard` runs nothing: it prints, and writes docs/proof.md anew.
 """
 
 from __future__ import annotations
@@ -43,7 +43,9 @@ def main() -> int:
 
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m tests.proof", description="Tries to break everything.")
-    parser.add_argument("parts", nargs="*", choices=[*PARTS, "scoreboard", []], help="all, if none is named")
+    parser.add_argument(
+        "parts", nargs="*", metavar="PART", help=f"of {', '.join(PARTS)}, scoreboard; all, if none is named"
+    )
     parser.add_argument("--seed", type=int, default=secrets.randbelow(2**31), help="the first; fresh if not given")
     parser.add_argument("--seeds", type=int, default=200, help="in the simulator")
     parser.add_argument("--mutation-seeds", type=int, default=500, help="at most for each safeguard")
@@ -51,7 +53,11 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--frames", type=int, default=200_000, help="mutated")
     parser.add_argument("--kill-cycles", type=int, default=17, help="of leader, follower and controller")
     parser.add_argument("--minutes", type=float, default=5.0, help="of chaos")
-    return parser.parse_args()
+    options = parser.parse_args()
+    unknown = [part for part in options.parts if part not in (*PARTS, "scoreboard")]
+    if unknown:
+        parser.error(f"there is no part {', '.join(unknown)}; there are {', '.join(PARTS)} and scoreboard")
+    return options
 
 
 if __name__ == "__main__":

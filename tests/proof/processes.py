@@ -11,7 +11,7 @@ from typing import Any
 
 from tests.fuzz.run import fuzz
 from tests.fuzz.verdict import faults
-from tests.proof.results import DIRECTORY, Result, result
+from tests.proof.results import LEFT_OVERS, Result, result
 
 FRAMES_AT_ONCE = 100_000
 NOT_POSSIBLE = 2
@@ -52,7 +52,7 @@ def prove_chaos(minutes: float, seed: int) -> Result:
 
 
 def _chaos(part: str, arguments: list[str]) -> Result:
-    began_s, directory = time.monotonic(), os.path.abspath(f"{DIRECTORY}/{part}-{os.getpid()}")
+    began_s, directory = time.monotonic(), os.path.abspath(f"{LEFT_OVERS}/{part}-{os.getpid()}")
     command = [sys.executable, "-m", "tests.chaos", "--directory", directory, *arguments]
     code = subprocess.run(command, check=False).returncode
     seconds = time.monotonic() - began_s

@@ -1,4 +1,5 @@
-"""What each part of the proof came to, and at which commit, kept from one run to the next in `build/proof`."""
+"""What each part of the proof came to, and at which commit, kept in git: a clone knows what was proved, and a part that
+is run again there replaces its own figures alone. What a run leaves besides lies in `build/proof`."""
 
 from __future__ import annotations
 
@@ -9,7 +10,8 @@ import time
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-DIRECTORY = "build/proof"
+DIRECTORY = "docs/proof"
+LEFT_OVERS = "build/proof"
 UNKNOWN = "unknown"
 
 
@@ -52,15 +54,14 @@ def current_commit() -> str:
     return commit + ("+" if _git("status", "--porcelain", "--", "src", "tests") else "")
 
 
-def age_of(found: Result) -> str:
-    """Empty where it is about the code that is here."""
-    if found.commit == current_commit() and not found.commit.endswith("+"):
-        return ""
-    behind = _git("rev-list", "--count", f"{found.commit.rstrip('+')}..HEAD", "--", "src")
-    measured = found.commit.rstrip("+") + (" with changes" if found.commit.endswith("+") else "")
+def measured(found: Result) -> str:
+    """When, and at which commit; and how often the code was changed since, if it was."""
+    commit = found.commit.rstrip("+")
+    behind = _git("rev-list", "--count", f"{commit}..HEAD", "--", "src")
+    sentence = f"{found.taken} UTC at {commit}" + (" with changes" if found.commit.endswith("+") else "")
     if behind in ("", "0"):
-        return measured if found.commit.endswith("+") else ""
-    return f"{measured}, {behind} commits to the code ago"
+        return sentence
+    return f"{sentence}, {behind} {'commit' if behind == '1' else 'commits'} to the code ago"
 
 
 def _git(*arguments: str) -> str:

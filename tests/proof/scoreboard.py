@@ -1,11 +1,11 @@
-"""The scoreboard: put together from what the parts left, and written into docs/proof.md between two marks."""
+"""The scoreboard: put together from what the parts came to, and written into docs/proof.md between two marks."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import Any
 
-from tests.proof.results import Result, age_of, current_commit, load
+from tests.proof.results import Result, current_commit, load, measured
 
 DOCUMENT = "docs/proof.md"
 BEGIN, END = "<!-- scoreboard: make proof writes what follows -->\n", "<!-- end of the scoreboard -->\n"
@@ -14,8 +14,8 @@ Row = tuple[str, str]
 
 
 def rows() -> list[Row]:
-    """Of a part that is about other code than what is here, that it is; of one that was not run, that it was not."""
-    found: list[Row] = [("commit", current_commit())]
+    """Of each part when it was measured, and with which code; of one that was not run, that it was not."""
+    found: list[Row] = [("put together at", current_commit())]
     for part in PARTS:
         result = load(part)
         if result is None:
@@ -23,9 +23,7 @@ def rows() -> list[Row]:
             continue
         found += _rows_of(result)
         found += [("!", problem.splitlines()[0]) for problem in result.problems]
-        old = age_of(result)
-        if old:
-            found.append((f"{part}: measured at", old))
+        found.append((f"{part}: measured", measured(result)))
     return found
 
 

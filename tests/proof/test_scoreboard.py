@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 from pathlib import Path
 
@@ -38,7 +39,8 @@ def test_parts_that_were_not_run_are_told_of() -> None:
     found = dict(rows())
     assert found["frames fuzzed"] == "1,000,000, of 200 APIs and versions"
     assert found["seeds"] == found["chaos"] == "not run"
-    assert not any("measured at" in name for name in found)
+    assert [name for name in found if "measured" in name] == ["frames: measured"]
+    assert "ago" not in found["frames: measured"]
 
 
 @pytest.mark.usefixtures("repository")
@@ -47,7 +49,19 @@ def test_a_part_that_is_about_older_code_says_so() -> None:
     first = load("frames")
     assert first is not None
     commit("the second")
-    assert dict(rows())["frames: measured at"] == f"{first.commit}, 1 commits to the code ago"
+    assert dict(rows())["frames: measured"] == f"{first.taken} UTC at {first.commit}, 1 commit to the code ago"
+    commit("the third")
+    assert dict(rows())["frames: measured"].endswith(", 2 commits to the code ago")
+
+
+@pytest.mark.usefixtures("repository")
+def test_a_clone_knows_what_was_proved_elsewhere() -> None:
+    prove_frames()
+    subprocess.run(["git", "add", "docs"], check=True)
+    commit("what was proved")
+    subprocess.run(["git", "clone", "-q", ".", "clone"], check=True)
+    os.chdir("clone")
+    assert dict(rows())["frames fuzzed"] == "1,000,000, of 200 APIs and versions"
 
 
 @pytest.mark.usefixtures("repository")
