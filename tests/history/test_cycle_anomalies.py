@@ -6,9 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.history.planting import Line, assign, begin, client, end, found, poll, send, verdict
 
-from strandline.history.anomalies.cycles import STEPS_SHOWN_MAX
 from strandline.history.graph import Layer, components, short_cycle
-from strandline.history.verdict import Kind
+from strandline.history.verdict import PARTS_MAX, Kind
 
 
 def crosswise(*parts: Line, uncommitted: bool = False) -> list[Line]:
@@ -159,10 +158,10 @@ def test_a_cycle_of_many_steps_is_cut_off() -> None:
         ]
     lines += [end(f"p{number}", f"t{number}") for number in range(count)]
     (anomaly,) = verdict(*lines).findings[Kind.WRITE_CYCLE].evidence
-    assert anomaly.sentence.count("-ww->") == STEPS_SHOWN_MAX
-    assert anomaly.sentence.endswith(f" … and {count - STEPS_SHOWN_MAX} more steps, back to transaction t0")
-    assert len(anomaly.operations) == STEPS_SHOWN_MAX
-    assert len(anomaly.processes) == STEPS_SHOWN_MAX
+    assert anomaly.sentence.count("-ww->") == PARTS_MAX
+    assert anomaly.sentence.endswith(f" … and {count - PARTS_MAX} more steps, back to transaction t0")
+    assert len(anomaly.operations) == PARTS_MAX
+    assert len(anomaly.processes) == PARTS_MAX
 
 
 EDGES = st.lists(st.tuples(st.integers(0, 11), st.integers(0, 11)), max_size=40)

@@ -12,7 +12,7 @@ from collections import deque
 from collections.abc import Collection, Iterable, Sequence
 from typing import NamedTuple, TypeAlias
 
-BREADTH_FIRST_MAX = 16  # nodes of a component from which a short cycle is looked for
+BREADTH_FIRST_MAX = 8  # nodes of a component from which a short cycle is looked for
 
 Edges = Sequence[Sequence[int]]
 State: TypeAlias = tuple[int, int]  # a node, and the number of the layer by which it was reached
@@ -86,18 +86,19 @@ def short_cycle(layers: Sequence[Layer], component: Collection[int]) -> list[Ste
     members = set(component)
     best: list[Step] = []
     for start in sorted(component)[:BREADTH_FIRST_MAX]:
-        cycle = _without_stops(layers, _cycle_through(layers, members, start))
-        if not best or len(cycle) < len(best):
+        steps_max = len(best) or len(members)
+        cycle = _without_stops(layers, _cycle_through(layers, members, start, steps_max))
+        if cycle and (not best or len(cycle) < len(best)):
             best = cycle
     return best
 
 
-def _cycle_through(layers: Sequence[Layer], members: set[int], start: int) -> list[Step]:
-    """Breadth first by the number of steps, where going on in a transitive layer is none."""
+def _cycle_through(layers: Sequence[Layer], members: set[int], start: int, steps_max: int) -> list[Step]:
+    """Breadth first by the number of steps, where going on in a transitive layer is none. Empty if it takes more."""
     came_from: dict[State, State] = {}
     begin = start, len(layers)
     following = [(begin, begin)]
-    while following:
+    for _ in range(steps_max + 1):
         ahead, following = deque(following), []
         while ahead:
             state, before = ahead.popleft()

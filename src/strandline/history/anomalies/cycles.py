@@ -18,9 +18,8 @@ from strandline.history.graph import Edges, Layer, Step, components, short_cycle
 from strandline.history.index import History
 from strandline.history.operations import Poll, Send
 from strandline.history.transactions import Transaction
-from strandline.history.verdict import Anomaly, Kind
+from strandline.history.verdict import PARTS_MAX, Anomaly, Kind
 
-STEPS_SHOWN_MAX = 12
 IN_TIME = {"process", "realtime"}
 
 
@@ -74,7 +73,7 @@ def _among(nodes: list[int], edges: Edges) -> list[list[int]]:
 
 
 def _anomaly(graph: Dependencies, cycle_class: CycleClass, cycle: list[Step]) -> Anomaly:
-    shown = cycle[:STEPS_SHOWN_MAX]
+    shown = cycle[:PARTS_MAX]
     path = "".join(f"{_name(graph, step.node)} -{step.name}-> " for step in shown)
     left_out = len(cycle) - len(shown)
     rest = f"… and {left_out} more step{'s' if left_out > 1 else ''}, back to " if left_out else ""
