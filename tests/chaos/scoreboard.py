@@ -77,7 +77,7 @@ class Scoreboard:
     def is_sound(self) -> bool:
         is_exact = self.spark is None or self.spark.is_exact
         has_failed = self.replica_differences or self.crashes or self.failures or len(self.replaced) > REPLACED_MAX
-        return self.verdict.is_sound and is_exact and not has_failed
+        return self.verdict.bad_count == 0 and is_exact and not has_failed
 
     @property
     def exit_code(self) -> int:
@@ -140,7 +140,7 @@ class Scoreboard:
             *(f"CRASH: {each}" for each in self.crashes),
             *(f"client: {each}" for each in self.replaced),
             *(f"FAILED: {each}" for each in self.failures),
-            *([] if self.verdict.is_sound else [f"ANOMALIES:\n{self.verdict}"]),
+            *([] if self.verdict.bad_count == 0 else [f"ANOMALIES:\n{self.verdict}"]),
             *(f"VOID: {each}" for each in self.void_because),
             *(["sound: every promise was kept, and every fault was noticed"] if self.exit_code == SOUND else []),
         ]

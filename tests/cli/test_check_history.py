@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -89,11 +90,38 @@ def test_json(tmp_path: Path) -> None:
     assert summary["anomalies"]["lost-write"] == {"bad": 1, "allowed": 0}
 
 
+def test_what_is_allowed_is_only_counted_until_asked_for(tmp_path: Path) -> None:
+    path = write(tmp_path / "h.jsonl", *SENDS, *READS[:1], poll("carl", (0, "a")))
+    result = check(path)
+    first, last = result.stdout.splitlines()
+    assert first == "unseen: 0 bad, 2 allowed (--allowed shows them)"
+    assert last.startswith("Sound: ")
+    assert [row["type"] for row in rows(check(path, "--format", "json"))] == ["summary"]
+    shown = check(path, "--allowed").stdout.splitlines()
+    assert [line.partition(":")[0] for line in shown] == ["unseen (allowed)"] * 2 + ["unseen", "Sound"]
+    assert shown[2] == "unseen: 0 bad, 2 allowed"
+    told = rows(check(path, "--allowed", "--format", "json"))
+    assert [row.get("is_bad") for row in told] == [False, False, None]
+
+
+def test_no_line_is_long_however_many_claim_an_offset_or_long_a_value_is(tmp_path: Path) -> None:
+    polls = [poll("carl", (0, f"v{number}")) for number in range(3000)]
+    repeats = [poll("dora", (number, "again"), partition=1) for number in range(3000)]
+    long = [send("anna", "x" * 100_000, 0, 2), poll("erna", (1, "y"), partition=2)]
+    path = write(tmp_path / "h.jsonl", *long, assign("erna", 0, 2), send("anna", "again", 0, 1), *polls, *repeats)
+    for options in ([], ["--allowed"]):
+        assert max(map(len, check(path, *options, exit_code=1).stdout.splitlines())) < 3000 + 20 * len(path)
+    several, *_ = rows(check(path, "--format", "json", exit_code=1))
+    assert several["kind"] == "inconsistent-offsets"
+    assert "and 2988 more" in several["sentence"]
+    assert len(several["operations"]) == len(several["values"]) == 12
+
+
 def test_what_is_known_of_the_run_changes_what_is_bad(tmp_path: Path) -> None:
     path = write(tmp_path / "h.jsonl", *SENDS, *READS_WITH_A_HOLE)
     assert "lost-write: 0 bad, 1 allowed" in check(path, "--may-delete").stdout
     unseen = write(tmp_path / "unseen", *SENDS)
-    assert "unseen: 0 bad, 3 allowed" in check(unseen).stdout
+    assert "unseen: 0 bad, 3 allowed" in check(unseen, exit_code=1).stdout
     assert "unseen: 3 bad, 0 allowed" in check(unseen, "--read-to-end", exit_code=1).stdout
     foreign = write(tmp_path / "foreign", *READS)
     assert "3 records came from writers that are not in the history." in check(foreign).stdout
@@ -107,6 +135,75 @@ def test_too_little_proves_nothing(tmp_path: Path) -> None:
     )
     assert not check(path, "--at-least", "6", exit_code=1).stdout.startswith("Sound")
     check(path, "--at-least", "5")
+
+
+NOTHING_READ = {
+    "sends-alone": SENDS,
+    "a-reader-that-read-nothing": [*SENDS, assign("carl", "beginning"), poll("carl")],
+    "a-poll-that-failed": [*SENDS, poll("carl", (0, "a"), outcome="fail")],
+    "no-send-either": [assign("carl", "beginning"), poll("carl")],
+}
+
+
+@pytest.mark.parametrize("lines", NOTHING_READ.values(), ids=NOTHING_READ)
+def test_where_nothing_was_read_nothing_can_be_said(tmp_path: Path, lines: list[Line]) -> None:
+    path = write(tmp_path / "h.jsonl", *lines)
+    result = check(path, exit_code=1)
+    assert "Sound" not in result.output
+    assert result.stdout.splitlines()[-1].startswith("Void: ")
+    assert result.stderr == (
+        "strandline: no record was read, so nothing can be said: give the files of the readers too\n"
+    )
+    *_, summary = rows(check(path, "--format", "json", exit_code=1))
+    assert (summary["sound"], summary["void"]) == (False, True)
+    assert summary["void_because"].startswith("no record was read")
+
+
+def test_files_of_producers_alone_count_with_those_of_readers(tmp_path: Path) -> None:
+    anna, carl = write(tmp_path / "anna", *SENDS), write(tmp_path / "carl", *READS)
+    assert check(anna, carl, "--read-to-end").stdout.startswith("Sound: 5 operations")
+    assert "unseen: 3 bad" in check(anna, "--read-to-end", exit_code=1).stdout
+
+
+@pytest.mark.parametrize(
+    "reads",
+    [
+        [assign("carl", 7), poll("carl", (7, "somebody else's"))],
+        [send("bert", "a", 0), send("bert", "b", 1), send("bert", "c", 2), *READS],
+    ],
+    ids=["others-records", "values-sent-twice"],
+)
+def test_where_nothing_of_what_was_sent_was_read_nothing_can_be_said(tmp_path: Path, reads: list[Line]) -> None:
+    path = write(tmp_path / "h.jsonl", *SENDS, *reads)
+    result = check(path, exit_code=1)
+    assert "Sound" not in result.output
+    assert "none of the records that were read is known to be one that was sent" in result.stderr
+
+
+def test_a_broken_promise_is_worse_than_a_void_history(tmp_path: Path) -> None:
+    path = write(tmp_path / "h.jsonl", *SENDS)
+    result = check(path, "--read-to-end", "--at-least", "100", exit_code=1)
+    assert result.stderr == "strandline: 3 bad anomalies\n"
+    *_, summary = rows(check(path, "--read-to-end", "--format", "json", exit_code=1))
+    assert (summary["sound"], summary["void"], summary["void_because"]) == (False, False, None)
+
+
+@pytest.mark.parametrize(
+    ("line", "why"),
+    [
+        (b'{"op":"poll","process":"carl"}', "lacks the field 'records'"),
+        (
+            b'{"op":"poll","process":"carl","record":[["orders",0,0,"a"]]}',
+            "has a field 'record', which nobody knows: did you mean 'records'?",
+        ),
+    ],
+)
+def test_a_poll_without_records(tmp_path: Path, line: bytes, why: str) -> None:
+    path = Path(write(tmp_path / "h.jsonl", *SENDS))
+    path.write_bytes(path.read_bytes() + line + b"\n")
+    for options in ([], ["--format", "json"]):
+        result = check(str(path), *options, exit_code=2)
+        assert (result.stdout, result.stderr) == ("", f"strandline: {path}:4 {why}\n")
 
 
 @pytest.mark.parametrize(
@@ -168,8 +265,43 @@ def test_a_last_line_that_is_not_whole(tmp_path: Path) -> None:
 
 
 def test_a_file_that_is_not_there(tmp_path: Path) -> None:
-    assert "there is no such file" in check(str(tmp_path / "missing"), exit_code=2).stderr
+    """Not the hint that files of a broker get: no broker removes histories."""
+    path = write(tmp_path / "h.jsonl", *SENDS, *READS)
+    missing = tmp_path / "missing"
+    for paths in ([str(missing)], [path, str(missing)]):
+        assert check(*paths, exit_code=2).stderr == f"strandline: there is no history {missing}\n"
+    pattern = f"{tmp_path}/none/*.jsonl"
+    assert check(pattern, exit_code=2).stderr == f"strandline: there is no history {pattern}\n"
     assert check(exit_code=2).stderr.count("Missing argument") == 1
+
+
+def test_a_folder(tmp_path: Path) -> None:
+    result = check(str(tmp_path), exit_code=2)
+    assert result.stderr == f"strandline: {tmp_path} is a folder: give the files in it, such as {tmp_path}/*.jsonl\n"
+
+
+@pytest.mark.skipif(not os.path.exists("/proc/self/mem"), reason="a file that not even root can read")
+def test_a_file_that_cannot_be_read() -> None:
+    """Without the hint about a broker's user: histories are nobody's but their writer's."""
+    result = check("/proc/self/mem", exit_code=2)
+    assert result.stderr == "strandline: /proc/self/mem cannot be read: Input/output error\n"
+
+
+def test_names_of_files_cannot_write_to_the_terminal(tmp_path: Path) -> None:
+    path = write(tmp_path / "a\x1b[2J", *SENDS, *READS_WITH_A_HOLE)
+    assert "\x1b" not in check(path, exit_code=1).stdout
+
+
+def test_a_history_out_of_a_pipe() -> None:
+    """As a shell gives one for `<(zcat h.jsonl.gz)`."""
+    lines = b"".join(line_of(op, **fields) for op, fields in [*SENDS, *READS])
+    reading, writing = os.pipe()
+    os.write(writing, lines)
+    os.close(writing)
+    try:
+        assert check(f"/dev/fd/{reading}").stdout.startswith("Sound: 5 operations")
+    finally:
+        os.close(reading)
 
 
 def test_a_file_that_is_given_twice(tmp_path: Path) -> None:
@@ -181,6 +313,9 @@ def test_a_file_that_is_given_twice(tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to("h.jsonl")
     result = check(path, str(tmp_path / "link"), exit_code=2)
     assert result.stderr == f"strandline: {path} and {tmp_path / 'link'} are the same file\n"
+    os.link(path, tmp_path / "hard")
+    result = check(path, str(tmp_path / "hard"), exit_code=2)
+    assert result.stderr == f"strandline: {path} and {tmp_path / 'hard'} are the same file\n"
 
 
 def test_values_sent_twice_are_told_of(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from itertools import count
@@ -9,10 +10,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 from confluent_kafka import KafkaException, Message, TopicPartition
 from tests.compat.conftest import GROUP_SETTINGS
 from tests.compat.group_members import HEARTBEAT_MS, SESSION_MS, WAIT_S, wait_until
 
+from strandline.cli.main import cli
 from strandline.history.checker import check
 from strandline.history.expectations import Expectations
 from strandline.history.lines import LineParser
@@ -116,6 +119,20 @@ def test_sending_and_reading(recorded: Recorded) -> None:
         recorded.send(producer, 500)
     recorded.read_all(1000)
     assert_sound(recorded.verdict(), sent=1000)
+
+
+def test_the_program_of_the_documentation(recorded_group: Recorded, monkeypatch: pytest.MonkeyPatch) -> None:
+    page = (Path(__file__).parent.parent.parent / "docs" / "history.md").read_text(encoding="utf-8")
+    (program,) = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+    here = {"localhost:9092": recorded_group.bootstrap, "orders": recorded_group.topic, "10.0": "4.0"}
+    for written, meant in here.items():
+        program = program.replace(written, meant)
+    monkeypatch.chdir(recorded_group.folder)
+    exec(program, {})
+    result = CliRunner().invoke(cli, ["check-history", "anna.jsonl", "carl.jsonl", "--read-to-end", "--all-writers"])
+    assert result.exit_code == 0, result.output
+    assert result.stdout.startswith("Sound: 1,0")
+    assert "1,000 records read from " in result.stdout
 
 
 def test_headers_and_callbacks_are_the_applications(recorded: Recorded) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import socket
+import sys
 import threading
 from pathlib import Path
 from typing import Any
@@ -163,6 +164,18 @@ def test_a_client_that_fails_at_its_end_still_leaves_its_sends_behind(
         with pytest.raises(KafkaException):
             producer.close()
     assert [row.get("outcome") for row in rows(path)] == [None, "unknown"]
+
+
+@pytest.mark.parametrize("client", [RecordingProducer, RecordingConsumer])
+def test_without_confluent_kafka_it_is_told_what_to_install(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, client: type[RecordingProducer | RecordingConsumer]
+) -> None:
+    monkeypatch.setitem(sys.modules, "confluent_kafka", None)
+    with (
+        Journal(tmp_path / "anna.jsonl", "anna") as journal,
+        pytest.raises(ModuleNotFoundError, match=r"run `pip install 'confluent-kafka>=2\.12'`, or in "),
+    ):
+        client({"group.id": "g"}, journal)
 
 
 @pytest.mark.parametrize(

@@ -51,7 +51,7 @@ def test_whoever_ends_it_may_have_another_clock() -> None:
 
 
 PROCESSES, TRANSACTIONS = st.sampled_from("pq"), st.sampled_from(["t", "u"])
-OFFSETS, VALUES = st.integers(-2, 4), st.sampled_from("abcd")
+OFFSETS, PLACES, VALUES = st.integers(-2, 4), st.integers(0, 4), st.sampled_from("abcd")
 STAMPS = st.fixed_dictionaries(
     {"outcome": st.sampled_from(["ok", "ok", "unknown", "fail"])},
     optional={"began_us": st.integers(0, 30)},
@@ -74,8 +74,9 @@ def stamped(make: st.SearchStrategy[Line]) -> st.SearchStrategy[Line]:
 
 LINES = st.one_of(
     st.builds(client, PROCESSES, clock=st.sampled_from(["here", "there"]), group=st.just("kitchen")),
-    belonging(st.builds(send, PROCESSES, VALUES, st.none() | OFFSETS, st.none() | st.integers(0, 1))),
-    belonging(st.builds(poll, PROCESSES, st.tuples(OFFSETS, VALUES), st.tuples(OFFSETS, VALUES))),
+    belonging(st.builds(send, PROCESSES, VALUES, st.none() | PLACES, st.integers(0, 1))),
+    st.builds(send, PROCESSES, VALUES, partition=st.none(), outcome=st.sampled_from(["unknown", "fail"])),
+    belonging(st.builds(poll, PROCESSES, st.tuples(PLACES, VALUES), st.tuples(PLACES, VALUES))),
     belonging(st.builds(commit, PROCESSES, OFFSETS)),
     stamped(st.builds(assign, PROCESSES, OFFSETS, how=st.sampled_from(["assign", "seek", "rebalance", "subscribe"]))),
     stamped(st.builds(revoke, PROCESSES)),

@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.history.planting import Line, assign, begin, client, end, found, poll, send, verdict
 
-from strandline.history.graph import components, short_cycle
-from strandline.history.verdict import Kind
+from strandline.history.graph import Layer, components, short_cycle
+from strandline.history.verdict import PARTS_MAX, Kind
 
 
 def crosswise(*parts: Line, uncommitted: bool = False) -> list[Line]:
@@ -107,6 +107,63 @@ def test_many_that_follow_each_other_are_no_cycle() -> None:
     assert found(*lines, *reads) == {}
 
 
+def around_a_transaction(*writes: Line) -> list[Line]:
+    """t1 wrote first to partition 0 and last to partition 1; these came in between."""
+    first, last = send("anna", "first", 0, 0, transaction="t1"), send("anna", "last", 1, 1, transaction="t1")
+    return [begin("anna", "t1"), first, *writes, send("bert", "answer", 0, 1), last, end("anna", "t1")]
+
+
+def test_what_a_process_did_between_two_writes_is_one_step() -> None:
+    """A transaction that lasts has hundreds of sends around it. Who wrote right after its first, and right before its
+    last, says it all."""
+    busy = [send("bert", f"v{number}", number, 2, began_us=number + 3) for number in range(500)]
+    told = verdict(*around_a_transaction(send("bert", "question", 1), *busy))
+    (anomaly,) = told.findings[Kind.WRITE_CYCLE_PROCESS].evidence
+    assert anomaly.sentence == ("transaction t1 -ww-> send 3 of bert -process-> send 504 of bert -ww-> transaction t1")
+    assert anomaly.operations == (2, 3, 504)
+    assert not anomaly.is_bad
+
+
+def test_moments_are_not_told() -> None:
+    """With several under way at a time, the order within a process leads over moments."""
+    busy = [
+        send("bert", f"v{number}", number, 2, began_us=10 * number + 10, ended_us=10 * number + 45)
+        for number in range(500)
+    ]
+    lines = around_a_transaction(send("bert", "question", 1, began_us=5, ended_us=6), *busy)
+    lines[-3][1].update(began_us=6000, ended_us=6001)
+    told = verdict(*lines)
+    (anomaly,) = told.findings[Kind.WRITE_CYCLE_PROCESS].evidence
+    assert anomaly.sentence == "transaction t1 -ww-> send 3 of bert -process-> send 504 of bert -ww-> transaction t1"
+
+
+def test_the_fewest_steps_are_told_though_others_are_nearer() -> None:
+    """Over the writes of many it is five operations, over bert's own time it is two, with hundreds in between."""
+    others = [send(f"other{number}", f"o{number}", number + 2) for number in range(3)]
+    busy = [send("bert", f"v{number}", number, 2) for number in range(300)]
+    told = verdict(*around_a_transaction(send("bert", "question", 1), *others, *busy))
+    (anomaly,) = told.findings[Kind.WRITE_CYCLE_PROCESS].evidence
+    assert len(anomaly.operations) == 3
+
+
+def test_a_cycle_of_many_steps_is_cut_off() -> None:
+    """A ring of transactions, each of which wrote before the next one somewhere."""
+    count = 40
+    lines = [begin(f"p{number}", f"t{number}") for number in range(count)]
+    for number in range(count):
+        following = (number + 1) % count
+        lines += [
+            send(f"p{number}", f"a{number}", 0, number, transaction=f"t{number}"),
+            send(f"p{following}", f"b{number}", 1, number, transaction=f"t{following}"),
+        ]
+    lines += [end(f"p{number}", f"t{number}") for number in range(count)]
+    (anomaly,) = verdict(*lines).findings[Kind.WRITE_CYCLE].evidence
+    assert anomaly.sentence.count("-ww->") == PARTS_MAX
+    assert anomaly.sentence.endswith(f" … and {count - PARTS_MAX} more steps, back to transaction t0")
+    assert len(anomaly.operations) == PARTS_MAX
+    assert len(anomaly.processes) == PARTS_MAX
+
+
 EDGES = st.lists(st.tuples(st.integers(0, 11), st.integers(0, 11)), max_size=40)
 
 
@@ -116,9 +173,26 @@ def test_components_are_those_of_a_simple_twin(pairs: list[tuple[int, int]]) -> 
     found = {frozenset(component) for component in components(edges)}
     assert found == {component for node in range(12) if len(component := mutually_reachable(edges, node)) > 1}
     for component in found:
-        cycle = short_cycle(edges, component)
+        cycle = [step.node for step in short_cycle([Layer("ww", edges)], component)]
         assert len(set(cycle)) == len(cycle) >= 2
         assert all(following in edges[node] for node, following in zip(cycle, [*cycle[1:], cycle[0]], strict=True))
+
+
+RISING = st.lists(st.tuples(st.integers(0, 11), st.integers(0, 11)).map(sorted).filter(lambda two: two[0] < two[1]))
+
+
+@given(EDGES, RISING)
+def test_a_step_of_time_stands_for_several(pairs: list[tuple[int, int]], rising: list[list[int]]) -> None:
+    writes = [[target for source, target in pairs if source == node and target != node] for node in range(12)]
+    time = [[later for earlier, later in rising if earlier == node] for node in range(12)]
+    together = [[*one, *other] for one, other in zip(writes, time, strict=True)]
+    for component in components(together):
+        cycle = short_cycle([Layer("ww", writes), Layer("process", time, is_transitive=True)], component)
+        for step, following in zip(cycle, [*cycle[1:], cycle[0]], strict=True):
+            reached = writes[step.node] if step.name == "ww" else reachable(time, step.node)
+            assert following.node in reached
+        names = [step.name for step in cycle]
+        assert ("process", "process") not in zip(names, names[1:] + names[:1], strict=True)
 
 
 def mutually_reachable(edges: list[list[int]], node: int) -> frozenset[int]:

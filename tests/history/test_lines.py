@@ -110,9 +110,9 @@ def test_a_line_is_written_as_it_is_read() -> None:
             '{"op":"send","process":"p","topic":"t","value":"v","outcome":"maybe"}',
             "'maybe' is none of ok, fail, unknown",
         ),
-        ('{"op":"poll","process":"p","outcome":{}}', "'{}' is none of ok, fail, unknown"),
-        ('{"op":"poll","process":"p","began_us":5,"ended_us":4}', "it ended before it began"),
-        ('{"op":"poll","process":"p","began_us":true}', "'True' is not a whole number"),
+        ('{"op":"poll","process":"p","outcome":{},"records":[]}', "'{}' is none of ok, fail, unknown"),
+        ('{"op":"poll","process":"p","began_us":5,"ended_us":4,"records":[]}', "it ended before it began"),
+        ('{"op":"poll","process":"p","began_us":true,"records":[]}', "'True' is not a whole number"),
         (
             '{"op":"poll","process":"p","records":[["t",0,1]]}',
             r"its 'records' must be a list of \[topic, partition, offset, value\]",
@@ -129,6 +129,38 @@ def test_a_line_is_written_as_it_is_read() -> None:
         ('{"op":"assign","process":"p","positions":[["t",0,[]]]}', "is none of beginning, end"),
         ('{"op":"assign","process":"p","how":"walk"}', "'walk' is none of assign, subscribe, rebalance, seek"),
         ('{"op":"end","process":"p","transaction":"t","decision":"wait"}', "'wait' is none of commit, abort"),
+        ('{"op":"poll","process":"p"}', "lacks the field 'records'"),
+        ('{"op":"poll","process":"p","record":[["t",0,0,"v"]]}', "a field 'record', .* did you mean 'records'"),
+        ('{"op":"poll","process":"p","Records":[["t",0,0,"v"]]}', "a field 'Records', .* did you mean 'records'"),
+        ('{"op":"poll","process":"p","records":[],"transacton":"t"}', "'transacton', .* did you mean 'transaction'"),
+        ('{"op":"poll","process":"p","records":{}}', "its 'records' must be a list of"),
+        ('{"op":"poll","process":"p","records":""}', "its 'records' must be a list of"),
+        ('{"op":"poll","process":"p","records":["abcd"]}', "is not a whole number"),
+        ('{"op":"poll","process":"p","records":[["t",0,-1,"v"]]}', "-1 is less than 0"),
+        ('{"op":"poll","process":"p","records":[["t",-1,0,"v"]]}', "-1 is less than 0"),
+        ('{"op":"send","process":"p","topic":"t","partition":0,"value":"v","offset":-1}', "-1 is less .* leave it out"),
+        ('{"op":"revoke","process":"p","partitions":""}', "its 'partitions' must be a list of"),
+        ('{"op":"commit","process":"p","group":"g","offsets":{}}', "its 'offsets' must be a list of"),
+        ('{"op":"assign","process":"p","positions":{}}', "its 'positions' must be a list of"),
+        ('{"op":"assign","process":"p"}', "lacks the field 'positions'"),
+        ('{"op":"assign","process":"p","how":"rebalance"}', "lacks the field 'positions'"),
+        ('{"op":"revoke","process":"p","partition":[["t",0]]}', "'partition', .* did you mean 'partitions'"),
+        ('{"op":"send","process":"p","topic":"t","value":"v"}', "lacks the field 'partition'"),
+        ('{"op":"send","process":"p","topic":"t","value":"v","partition":null}', "lacks the field 'partition'"),
+        (
+            '{"op":"send","process":"p","topic":"t","partition":0,"value":"v","outcom":"fail"}',
+            "'outcom', .* did you mean 'outcome'",
+        ),
+        (
+            '{"op":"send","process":"p","topic":"t","partition":0,"value":"v","ofset":1}',
+            "'ofset', .* did you mean 'offset'",
+        ),
+        ('{"op":"send","proces":"p","topic":"t","value":"v"}', "'proces', .* did you mean 'process'"),
+        ('{"op":"end","process":"p","transaction":"t"}', "lacks the field 'decision'"),
+        ('{"op":"trim","process":"p"}', "lacks the field 'offsets'"),
+        ('{"op":"client","process":"p","idempotence":false}', "'idempotence', .* did you mean 'idempotent'"),
+        ('{"op":"client","process":"p","idempotent":"false"}', "'false' is neither true nor false, as JSON has them"),
+        ('{"op":"client","process":"p","auto_commit":0}', "'0' is neither true nor false"),
         ('{"op":"client","process":"p","acks":2}', "'2' is none of all"),
         ('{"op":"client","process":"p","isolation":{}}', "is none of read_committed, read_uncommitted"),
     ],
@@ -138,14 +170,31 @@ def test_what_is_no_operation(line: str, why: str) -> None:
         parsed(line)
 
 
+def test_fields_that_nobody_knows_are_left_alone() -> None:
+    """Also where a name like it is there already, or where it says more than one: a recorder may note what it likes."""
+    more = '"key":"k","time":1.5,"process_id":7,"partitions":3,"transactional_id":"x","":0'
+    parsed(f'{{"op":"send","process":"p","topic":"t","partition":0,"value":"v",{more}}}')
+
+
+def test_a_send_that_failed_need_not_know_its_partition() -> None:
+    for outcome in ("fail", "unknown"):
+        parsed(f'{{"op":"send","process":"p","topic":"t","value":"v","outcome":"{outcome}"}}')
+
+
+def test_who_only_asked_its_group_need_not_know_its_partitions() -> None:
+    assert parsed('{"op":"assign","process":"p","how":"subscribe"}') == Assign(
+        7, "p", Outcome.OK, 7, 7, How.SUBSCRIBE, ()
+    )
+
+
 NUMBERS = [
     '{"op":"poll","process":"p","records":[["t",0,%s,"v"]]}',
     '{"op":"poll","process":"p","records":[["t",%s,0,"v"]]}',
     '{"op":"send","process":"p","topic":"t","value":"v","partition":0,"offset":%s}',
     '{"op":"commit","process":"p","group":"g","offsets":[["t",0,%s]]}',
     '{"op":"assign","process":"p","positions":[["t",0,%s]]}',
-    '{"op":"poll","process":"p","began_us":%s}',
-    '{"op":"poll","process":"p","began_us":0,"ended_us":%s}',
+    '{"op":"poll","process":"p","began_us":%s,"records":[]}',
+    '{"op":"poll","process":"p","began_us":0,"ended_us":%s,"records":[]}',
 ]
 
 

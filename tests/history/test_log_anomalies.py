@@ -34,7 +34,7 @@ def test_a_clean_history() -> None:
     assert told.operations == {("send", "ok"): 2, ("assign", "ok"): 1, ("poll", "ok"): 1}
     assert told.operation_count == 4
     counts = {name: count for name, count in told.counts.items() if count}
-    assert counts == {"processes": 2, "partitions": 1, "records_read": 2, "acknowledged": 2}
+    assert counts == {"processes": 2, "partitions": 1, "records_read": 2, "records_recognised": 2, "acknowledged": 2}
 
 
 def test_an_empty_history() -> None:

@@ -36,6 +36,7 @@ class History:
         self.operation_counts: Counter[tuple[str, str]] = Counter()
         self.foreign_count = 0  # records read that no recorded process sent
         self.record_count = 0
+        self.recognised_count = 0  # records read that are known to be one that was sent
         self._trims: list[Trim] = []
         self._writers: dict[tuple[str, str], Send] = {}
         self._ambiguous: set[tuple[str, str]] = set()
@@ -87,9 +88,10 @@ class History:
                 log = self.log(partition)
                 log.claim(offset, value, poll)
                 log.read_values.add(value)
+                writer = self.writer(partition.topic, value)
+                self.recognised_count += writer is not None
                 if is_committed:
                     log.committed_offsets.add(offset)
-                    writer = self.writer(partition.topic, value)
                     if writer is not None and writer.transaction is not None:
                         self.transactions.by_name[writer.transaction].was_read()
             self.record_count += len(poll.records)
@@ -175,6 +177,7 @@ class History:
             "processes": len(self.processes),
             "partitions": len(self.logs),
             "records_read": self.record_count,
+            "records_recognised": self.recognised_count,
             "acknowledged": self.operation_counts["send", "ok"],
             "transactions_committed": by_fate[Fate.COMMITTED],
             "transactions_aborted": by_fate[Fate.ABORTED],

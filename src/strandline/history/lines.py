@@ -1,7 +1,7 @@
 """Operations as lines of JSON; docs/history.md is the format.
 
 A line that breaks it is `CorruptData`, and nothing else. Fields that nobody knows are left alone, so that a recorder
-may note more than is checked.
+may note more than is checked; but for those that look like one of ours that is not there (`field_names`).
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from enum import StrEnum
 from typing import Any, TypeVar
 
+from strandline.history.field_names import FIELDS, misspelt
 from strandline.history.operations import (
     BEGINNING,
     END,
@@ -111,14 +112,14 @@ class LineParser:
         return None if name is None else self.name(name)
 
     def partition(self, topic: Any, partition: Any) -> TopicPartition:
-        known = self._partitions.get((_text(topic), _whole(partition)))
+        known = self._partitions.get((_text(topic), _natural(partition)))
         if known is None:
             known = TopicPartition(self.name(topic), partition)
             self._partitions[known] = known
         return known
 
     def offsets(self, entries: Any) -> tuple[tuple[TopicPartition, int], ...]:
-        return tuple((self.partition(topic, partition), _whole(offset)) for topic, partition, offset in entries)
+        return tuple((self.partition(topic, partition), _whole(offset)) for topic, partition, offset in _rows(entries))
 
     def client(self, fields: Fields, number: int) -> Client:
         """A process that is producer and consumer tells of both: what a line leaves out stays as it was."""
@@ -130,32 +131,36 @@ class LineParser:
 
     def send(self, fields: Fields, number: int) -> Send:
         topic, partition, offset = self.name(fields["topic"]), fields.get("partition"), fields.get("offset")
-        return Send(
+        send = Send(
             *self.stamp(fields, number),
             topic,
             None if partition is None else self.partition(topic, partition),
             _text(fields["value"]),
-            None if offset is None else _whole(offset),
+            None if offset is None else _natural(offset),
             self.transaction(fields),
         )
+        if partition is None and send.outcome is Outcome.OK:
+            raise CorruptData("lacks the field 'partition': a send that happened has one")
+        return send
 
     def poll(self, fields: Fields, number: int) -> Poll:
         records = tuple(
-            Record(self.partition(topic, partition), _whole(offset), _text(value))
-            for topic, partition, offset, value in fields.get("records", ())
+            Record(self.partition(topic, partition), _natural(offset), _text(value))
+            for topic, partition, offset, value in _rows(fields["records"])
         )
         return Poll(*self.stamp(fields, number), records, self.transaction(fields))
 
     def assign(self, fields: Fields, number: int) -> Assign:
+        stamp, how = self.stamp(fields, number), _one_of(HOWS, fields.get("how", "assign"))
+        told = _rows(fields.get("positions", []) if how is How.SUBSCRIBE else fields["positions"])
         positions = tuple(
-            (self.partition(topic, partition), _position(position))
-            for topic, partition, position in fields.get("positions", ())
+            (self.partition(topic, partition), _position(position)) for topic, partition, position in told
         )
-        return Assign(*self.stamp(fields, number), _one_of(HOWS, fields.get("how", "assign")), positions)
+        return Assign(*stamp, how, positions)
 
     def revoke(self, fields: Fields, number: int) -> Revoke:
         named = fields.get("partitions")
-        partitions = None if named is None else tuple(self.partition(topic, partition) for topic, partition in named)
+        partitions = None if named is None else tuple(self.partition(*row) for row in _rows(named))
         return Revoke(*self.stamp(fields, number), partitions)
 
     def commit(self, fields: Fields, number: int) -> Commit:
@@ -186,10 +191,10 @@ PARSERS: dict[str, Callable[[LineParser, Fields, int], Operation]] = {
 }
 CLIENT_FIELDS: dict[str, tuple[str, Callable[[Any], Any]]] = {
     "acks": ("acks", lambda value: _one_of(ACKS, str(value))),
-    "idempotent": ("is_idempotent", bool),
+    "idempotent": ("is_idempotent", lambda value: _truth(value)),
     "isolation": ("isolation", lambda value: _one_of(ISOLATIONS, value)),
     "group": ("group", lambda value: _text(value)),
-    "auto_commit": ("commits_by_itself", bool),
+    "auto_commit": ("commits_by_itself", lambda value: _truth(value)),
     "clock": ("clock", lambda value: _text(value)),
 }
 
@@ -206,7 +211,16 @@ def _parser_of(fields: Fields) -> Callable[[LineParser, Fields, int], Operation]
     parser = PARSERS.get(fields["op"]) if type(fields["op"]) is str else None
     if parser is None:
         raise CorruptData(f"has an unknown op {str(fields['op'])[:40]!r}: known are {', '.join(PARSERS)}")
+    if not fields.keys() <= FIELDS[fields["op"]]:
+        _refuse_misspelt(fields)
     return parser
+
+
+def _refuse_misspelt(fields: Fields) -> None:
+    found = misspelt(fields["op"], tuple(fields))
+    if found is not None:
+        written, meant = found
+        raise CorruptData(f"has a field {written!r}, which nobody knows: did you mean {meant!r}?")
 
 
 def _complaint(fields: Fields) -> str:
@@ -232,9 +246,31 @@ def _whole(value: Any) -> int:
     return value
 
 
+def _natural(value: Any) -> int:
+    """A client's -1 says that it does not know, and is nobody's offset."""
+    number = _whole(value)
+    if number < 0:
+        raise _Wrong(f"{number} is less than 0: where a partition or an offset is not known, leave it out")
+    return number
+
+
+def _rows(value: Any) -> list[Any]:
+    """An empty text or object has no rows either, and is none."""
+    if type(value) is not list:
+        raise TypeError(value)
+    return value
+
+
 def _text(value: Any) -> str:
     if type(value) is not str:
         raise _Wrong(f"{str(value)[:40]!r} is not a text")
+    return value
+
+
+def _truth(value: Any) -> bool:
+    """The text "false" would be true to Python."""
+    if type(value) is not bool:
+        raise _Wrong(f"{str(value)[:40]!r} is neither true nor false, as JSON has them")
     return value
 
 

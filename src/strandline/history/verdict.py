@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from enum import StrEnum
 from heapq import heappush, heapreplace
 from typing import Any, NamedTuple
@@ -11,6 +11,14 @@ from typing import Any, NamedTuple
 from strandline.model.partitions import TopicPartition
 
 EVIDENCE_MAX = 8  # anomalies of a kind that are kept to be shown; all are counted
+PARTS_MAX = 12  # operations, offsets, values and processes that are named of an anomaly
+SENTENCE_CHARACTERS_MAX = 2000  # values are as long as whoever wrote the history likes
+
+NOTHING_READ = "no record was read, so nothing can be said: give the files of the readers too"
+NOTHING_KNOWN = (
+    "none of the records that were read is known to be one that was sent, so nothing can be said: give the files of one"
+    " run, and values that are unique in their topic"
+)
 
 
 class Kind(StrEnum):
@@ -61,6 +69,17 @@ class Anomaly(NamedTuple):
     processes: tuple[str, ...] = ()
     operations: tuple[int, ...] = ()  # numbers of lines
 
+    def bounded(self) -> Anomaly:
+        left_out = len(self.sentence) - SENTENCE_CHARACTERS_MAX
+        rest = f" … and {left_out} more characters" if left_out > 0 else ""
+        return self._replace(
+            sentence=printable(self.sentence[:SENTENCE_CHARACTERS_MAX]) + rest,
+            offsets=self.offsets[:PARTS_MAX],
+            values=self.values[:PARTS_MAX],
+            processes=self.processes[:PARTS_MAX],
+            operations=self.operations[:PARTS_MAX],
+        )
+
     def as_fields(self) -> dict[str, Any]:
         fields = self._asdict()
         return {**fields, "kind": self.kind.value, "partition": None if self.partition is None else str(self.partition)}
@@ -89,7 +108,7 @@ class Finding:
     @property
     def evidence(self) -> list[Anomaly]:
         ordered = sorted(self._kept, key=lambda entry: entry[0], reverse=True)
-        return [anomaly._replace(sentence=printable(anomaly.sentence)) for _, anomaly in ordered]
+        return [anomaly.bounded() for _, anomaly in ordered]
 
 
 class Verdict(NamedTuple):
@@ -99,7 +118,17 @@ class Verdict(NamedTuple):
 
     @property
     def is_sound(self) -> bool:
-        return self.bad_count == 0
+        return self.bad_count == 0 and self.void_because is None
+
+    @property
+    def void_because(self) -> str | None:
+        """Why nothing can be said of the history. None if something can, and of one that is bad."""
+        if self.bad_count:
+            return None
+        if self.counts["records_read"] == 0:
+            return NOTHING_READ
+        is_known = self.counts["acknowledged"] == 0 or self.counts["records_recognised"] > 0
+        return None if is_known else NOTHING_KNOWN
 
     @property
     def bad_count(self) -> int:
@@ -130,6 +159,12 @@ class Verdict(NamedTuple):
         """For an assertion that failed."""
         lines = [f"{each.kind}{'' if each.is_bad else ' (allowed)'}: {each.sentence}" for each in self.anomalies()]
         return "\n".join(lines) or "no anomalies"
+
+
+def listed(parts: Sequence[str]) -> str:
+    """As many of them as are told."""
+    told = ", ".join(parts[:PARTS_MAX])
+    return told if len(parts) <= PARTS_MAX else f"{told} and {len(parts) - PARTS_MAX} more"
 
 
 def collect(anomalies: Iterable[Anomaly]) -> dict[Kind, Finding]:

@@ -2,6 +2,9 @@
 
 One pass over all edges together finds out whether there is any cycle at all; nearly always there is none, or few
 nodes are in one. Only among these is it asked of which edges it is made, from the fewest kinds to all.
+
+Of each tangle one short cycle is told. However long a process was at work between two of its operations, that is one
+step: the order in time is transitive.
 """
 
 from __future__ import annotations
@@ -11,11 +14,13 @@ from typing import NamedTuple
 
 from strandline.history.dependencies import Dependencies
 from strandline.history.expectations import Expectations
-from strandline.history.graph import components, short_cycle
+from strandline.history.graph import Edges, Layer, Step, components, short_cycle
 from strandline.history.index import History
 from strandline.history.operations import Poll, Send
 from strandline.history.transactions import Transaction
-from strandline.history.verdict import Anomaly, Kind
+from strandline.history.verdict import PARTS_MAX, Anomaly, Kind
+
+IN_TIME = {"process", "realtime"}
 
 
 class CycleClass(NamedTuple):
@@ -43,41 +48,42 @@ def cycles(history: History, _expectations: Expectations) -> Iterator[Anomaly]:
     if not suspects:
         return
     nodes = sorted(node for component in suspects for node in component)
+    layers = {name: Layer(name, _among(nodes, edges), name in IN_TIME) for name, edges in graph.edges.items()}
     told: list[tuple[set[str], set[int]]] = []
     for cycle_class in CYCLE_CLASSES:
-        edges = _among(nodes, [graph.edges[name] for name in cycle_class.edges], len(graph.operations))
-        for component in components(edges, nodes):
+        chosen = [layers[name] for name in cycle_class.edges]
+        for component in components(_together([layer.edges for layer in chosen]), nodes):
             is_told = any(names < set(cycle_class.edges) and known & set(component) for names, known in told)
             if not is_told:
                 told.append((set(cycle_class.edges), set(component)))
-                yield _anomaly(graph, cycle_class, short_cycle(edges, component))
+                yield _anomaly(graph, cycle_class, short_cycle(chosen, component))
 
 
-def _together(several: Sequence[Sequence[Sequence[int]]]) -> list[list[int]]:
+def _together(several: Sequence[Edges]) -> list[list[int]]:
     return [[target for edges in each for target in edges] for each in zip(*several, strict=True)]
 
 
-def _among(nodes: list[int], several: Sequence[Sequence[Sequence[int]]], count: int) -> list[list[int]]:
+def _among(nodes: list[int], edges: Edges) -> list[list[int]]:
     """Edges between these nodes only."""
     members = set(nodes)
-    kept: list[list[int]] = [[] for _ in range(count)]
+    kept: list[list[int]] = [[] for _ in edges]
     for node in nodes:
-        kept[node] = [target for edges in several for target in edges[node] if target in members]
+        kept[node] = [target for target in edges[node] if target in members]
     return kept
 
 
-def _anomaly(graph: Dependencies, cycle_class: CycleClass, cycle: list[int]) -> Anomaly:
-    steps = []
-    for node, following in zip(cycle, [*cycle[1:], cycle[0]], strict=True):
-        name = next(name for name in cycle_class.edges if following in graph.edges[name][node])
-        steps.append(f"{_name(graph, node)} -{name}-> ")
-    shown = [part for node in cycle for part in _first_part(graph.operations[node])]
+def _anomaly(graph: Dependencies, cycle_class: CycleClass, cycle: list[Step]) -> Anomaly:
+    shown = cycle[:PARTS_MAX]
+    path = "".join(f"{_name(graph, step.node)} -{step.name}-> " for step in shown)
+    left_out = len(cycle) - len(shown)
+    rest = f"… and {left_out} more step{'s' if left_out > 1 else ''}, back to " if left_out else ""
+    parts = [part for step in shown for part in _first_part(graph.operations[step.node])]
     return Anomaly(
         cycle_class.kind,
         cycle_class.is_bad,
-        f"{''.join(steps)}{_name(graph, cycle[0])}",
-        processes=tuple(dict.fromkeys(operation.process for operation in shown)),
-        operations=tuple(operation.number for operation in shown),
+        f"{path}{rest}{_name(graph, cycle[0].node)}",
+        processes=tuple(dict.fromkeys(operation.process for operation in parts)),
+        operations=tuple(operation.number for operation in parts),
     )
 
 

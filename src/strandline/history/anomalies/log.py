@@ -8,7 +8,7 @@ from strandline.history.expectations import Expectations
 from strandline.history.index import History
 from strandline.history.operations import Poll
 from strandline.history.partition_log import Claim, Witness
-from strandline.history.verdict import Anomaly, Kind
+from strandline.history.verdict import Anomaly, Kind, listed
 
 
 def inconsistent_offsets(history: History, _expectations: Expectations) -> Iterator[Anomaly]:
@@ -16,7 +16,7 @@ def inconsistent_offsets(history: History, _expectations: Expectations) -> Itera
     for log in history.logs.values():
         for offset, others in log.contradictions.items():
             claims = [log.claims[offset], *others]
-            told = ", ".join(f"{claim.value!r} {_says(claim.witness)}" for claim in claims)
+            told = listed([f"{claim.value!r} {_says(claim.witness)}" for claim in claims])
             yield Anomaly(
                 Kind.INCONSISTENT_OFFSETS,
                 sum(_is_binding(history, claim) for claim in claims) > 1,
@@ -37,16 +37,17 @@ def duplicates(history: History, _expectations: Expectations) -> Iterator[Anomal
             if writer is None:
                 continue
             offsets = (log.place_of[value], *(offset for offset, _ in repeats))
+            first = log.claims[offsets[0]].witness
             yield Anomaly(
                 Kind.DUPLICATE,
                 history.client(writer.process).is_idempotent,
                 f"{value!r} was sent once by {writer.process} and lies in {log.partition} at offsets"
-                f" {', '.join(map(str, offsets))}",
+                f" {listed([str(offset) for offset in offsets])}",
                 log.partition,
                 offsets,
                 (value,),
                 (writer.process,),
-                (writer.number, *(witness.number for _, witness in repeats)),
+                tuple(dict.fromkeys((writer.number, first.number, *(witness.number for _, witness in repeats)))),
             )
 
 

@@ -8,6 +8,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 from strandline.history.operations import How, Outcome
+from strandline.history.recording.client_library import needing_confluent_kafka
 from strandline.history.recording.journal import Journal, clock_name
 from strandline.history.recording.marks import HEADER, mark_of
 from strandline.history.recording.producer import RecordedGroup, RecordingProducer
@@ -46,7 +47,8 @@ class RecordingConsumer:
         header: str | None = HEADER,
         within: RecordingProducer | None = None,
     ) -> None:
-        from confluent_kafka import Consumer
+        with needing_confluent_kafka():
+            from confluent_kafka import Consumer
 
         self._on_commit = settings.get("on_commit")
         self._consumer = Consumer({**settings, "on_commit": self._committed})

@@ -8,6 +8,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 from strandline.history.operations import Decision, Outcome
+from strandline.history.recording.client_library import needing_confluent_kafka
 from strandline.history.recording.journal import Journal, clock_name
 from strandline.history.recording.marks import HEADER, value_mark, with_mark
 from strandline.history.recording.outcomes import outcome_of_end, outcome_of_send
@@ -44,7 +45,8 @@ class RecordingProducer:
     """
 
     def __init__(self, settings: Mapping[str, Any], journal: Journal, *, header: str | None = HEADER) -> None:
-        from confluent_kafka import Producer
+        with needing_confluent_kafka():
+            from confluent_kafka import Producer
 
         self._producer = Producer(dict(settings))
         self._journal = journal
