@@ -14,10 +14,10 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 from tests.cli.commands import ENVIRONMENT
-from tests.simulation.mutations import MUTATIONS
+from tests.simulation.mutations import named
 
 from strandline.cli.main import cli
-from strandline.cli.output import EXIT_BROKEN_PIPE, EXIT_FAULT, EXIT_INTERRUPTED, EXIT_UNREADABLE
+from strandline.cli.output import EXIT_BROKEN_PIPE, EXIT_FAULT, EXIT_INTERRUPTED, EXIT_UNREADABLE, EXIT_VOID
 
 WAIT_S = 60.0
 # A shell starts what goes on in the background with SIGINT ignored, and so may whoever runs these tests.
@@ -66,7 +66,7 @@ def test_an_interrupt_ends_all_of_it(jobs: str) -> None:
             process.kill()
     assert process.returncode == EXIT_INTERRUPTED
     assert re.fullmatch(r"strandline: interrupted after [1-9] of 10 seeds\n", complaints)
-    assert re.match(r"[1-9] seeds, ", printed.splitlines()[-1])
+    assert re.match(r"[1-9] seeds?, ", printed.splitlines()[-1])
     wait_until_nobody_is_left(process.pid)
 
 
@@ -113,25 +113,66 @@ def test_json_is_one_document_of_all_runs_and_their_total() -> None:
     assert [run["seed"] for run in runs] == [1, 2]
     for run in runs:
         assert run.keys() == {
-            "seed", "load", "steps", "simulated_seconds", "acknowledged", "read", "faults", "fingerprint", "violation",
+            "seed", "load", "steps", "is_cut", "simulated_seconds", "acknowledged", "read", "faults", "fingerprint",
+            "violation",
         }  # fmt: skip
-        assert (run["load"], run["violation"]) == (["records"], None)
+        assert (run["load"], run["violation"], run["is_cut"]) == (["records"], None, False)
         assert re.fullmatch("[0-9a-f]{16}", run["fingerprint"])
-    assert (total["seeds"], total["violations"]) == (2, 0)
+    assert (total["seeds"], total["cut"], total["violations"], total["void"]) == (2, 0, 0, False)
     for name in ("steps", "acknowledged", "read"):
         assert total[name] == sum(run[name] for run in runs) > 0
     assert sum(total["faults"].values()) == sum(sum(run["faults"].values()) for run in runs) > 0
 
 
+def simulated(*arguments: str, exit_code: int = 0) -> Result:
+    """In this process."""
+    result = CliRunner().invoke(cli, ["simulate", "--seed", "1", "--load", "records", *arguments])
+    assert result.exit_code == exit_code, result.output
+    return result
+
+
+def test_runs_in_which_nothing_was_acknowledged_are_void() -> None:
+    """Nobody may take them for a proof: they were cut before a producer had its first answer."""
+    result = simulated("--seeds", "12", "--jobs", "1", "--steps", "50", exit_code=EXIT_VOID)
+    (total,) = result.stdout.splitlines()
+    assert total.startswith("12 seeds (12 cut by --steps), ")
+    assert total.endswith(", 0 acknowledged, 0 faults, 0 violations")
+    assert result.stderr == "strandline: void: nothing was acknowledged in any run, so nothing is shown\n"
+
+
+def test_void_runs_in_json() -> None:
+    document = json.loads(simulated("--steps", "50", "--format", "json", exit_code=EXIT_VOID).stdout)
+    assert [run["is_cut"] for run in document["runs"]] == [True]
+    assert (document["total"]["cut"], document["total"]["void"]) == (1, True)
+
+
+def test_a_run_that_is_cut_says_so_and_is_not_void_if_something_was_acknowledged() -> None:
+    line, total = simulated("--steps", "2000").stdout.splitlines()
+    assert line.startswith("seed 1: 2,000 steps (cut by --steps), ")
+    assert total.startswith("1 seed (cut by --steps), ")
+
+
+def test_the_help_says_what_a_run_that_is_cut_does_not_show() -> None:
+    told = " ".join(simulated("--help").stdout.split())
+    assert "Cut each run after so many steps: it never comes to where all is mended and progress is demanded." in told
+    assert "3 that nothing was acknowledged in any run, so that nothing is shown" in told
+
+
+def test_a_run_without_faults_may_be_asked_for() -> None:
+    line, _ = simulated("--faults", "none", "--seconds", "20").stdout.splitlines()
+    assert "; no faults; " in line
+
+
+@pytest.mark.parametrize("option", ["--faults", "--load"])
+def test_an_empty_list_of_names_is_refused(option: str) -> None:
+    assert "name at least one of" in simulated(option, "", exit_code=EXIT_UNREADABLE).stderr
+
+
 def violated(*arguments: str) -> Result:
     """With acks=all that is answered by the leader alone, and so little time that there are no faults to leave out."""
-    mutation = next(each for each in MUTATIONS if each.name == "acks=all is answered by the leader alone")
     with pytest.MonkeyPatch.context() as patch:
-        mutation.switch_off(patch)
-        command = ["simulate", "--seed", "1", "--load", "records", "--seconds", "1", *arguments]
-        result = CliRunner().invoke(cli, command)
-    assert result.exit_code == EXIT_FAULT, result.output
-    return result
+        named("acks=all is answered by the leader alone").switch_off(patch)
+        return simulated("--seconds", "1", *arguments, exit_code=EXIT_FAULT)
 
 
 def test_a_violation_is_told_with_what_clients_did_before() -> None:
@@ -145,6 +186,8 @@ def test_a_violation_is_told_with_what_clients_did_before() -> None:
         )
     )
     assert first < shortest < last == len(lines) - 1
+    assert lines[last].endswith(" acknowledged, 0 faults, 1 violation")
+    assert re.search(r" --faults none --steps \d+$", lines[shortest])
     found = re.search(r"(events-\d): crc ([0-9a-f]{8}) was acknowledged at offset (\d+)", lines[shortest + 1])
     assert found is not None
     partition, crc, offset = found.groups()

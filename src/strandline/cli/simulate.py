@@ -6,18 +6,21 @@ from contextlib import closing
 
 import click
 
-from strandline.cli.output import EXIT_FAULT, EXIT_INTERRUPTED, Output, ToolCommand, counted
-from strandline.cli.simulation_tellers import JsonTeller, Teller, TextTeller, Total
+from strandline.cli.output import EXIT_FAULT, EXIT_INTERRUPTED, EXIT_VOID, Output, ToolCommand, counted
+from strandline.cli.simulation_tellers import JsonTeller, Teller, TextTeller
+from strandline.cli.simulation_total import Total
 from strandline.simulation.loads import LOADS, loads_of
 from strandline.simulation.many_runs import cores, run_all
 from strandline.simulation.nemesis import FAULTS
 from strandline.simulation.options import Options
+from strandline.simulation.runs import NO_FAULTS
 
 LINES_FOR_SEEDS_MAX = 10  # of more than that only the failures are told
+STEPS_HELP = "Cut each run after so many steps: it never comes to where all is mended and progress is demanded."
 
 
 def _fault_names(_: click.Context, __: click.Parameter, value: str | None) -> tuple[str, ...] | None:
-    return None if value is None else _names_among(FAULTS, value)
+    return None if value is None else () if value == NO_FAULTS else _names_among(FAULTS, value)
 
 
 def _load_names(_: click.Context, __: click.Parameter, value: str | None) -> tuple[str, ...] | None:
@@ -26,6 +29,8 @@ def _load_names(_: click.Context, __: click.Parameter, value: str | None) -> tup
 
 def _names_among(known: tuple[str, ...], value: str) -> tuple[str, ...]:
     names = tuple(name for name in value.split(",") if name)
+    if not names:
+        raise click.BadParameter(f"name at least one of {', '.join(known)}")
     unknown = [name for name in names if name not in known]
     if unknown:
         raise click.BadParameter(f"{', '.join(unknown)}: there are {', '.join(known)}")
@@ -37,8 +42,8 @@ def _names_among(known: tuple[str, ...], value: str) -> tuple[str, ...]:
 @click.option("--seeds", type=click.IntRange(1), default=1, show_default=True, help="So many runs, from --seed on.")
 @click.option("--brokers", type=click.IntRange(1, 9), default=3, show_default=True)
 @click.option("--seconds", type=click.IntRange(1), default=1200, show_default=True, help="Of them 120 are busy.")
-@click.option("--steps", "steps_max", type=click.IntRange(1), help="Stop after so many steps.")
-@click.option("--faults", callback=_fault_names, metavar="NAME,…", help=f"Only these of: {', '.join(FAULTS)}.")
+@click.option("--steps", "steps_max", type=click.IntRange(1), help=STEPS_HELP)
+@click.option("--faults", callback=_fault_names, metavar="NAME,…", help=f"Only these of: {', '.join(FAULTS)}; or none.")
 @click.option(
     "--load", callback=_load_names, metavar="NAME,…", help=f"These of: {', '.join(LOADS)}; else the seed draws some."
 )
@@ -68,7 +73,8 @@ def simulate(
 
     The brokers are the real ones; clock, network, disks and metadata store are simulated, and the same seed is the same
     run on any machine. A run that fails is run again with fewer kinds of faults, and what happened is printed. Exit
-    code 1 says that an invariant did not hold, 130 that Ctrl-C ended it before the last seed.
+    code 1 says that an invariant did not hold, 3 that nothing was acknowledged in any run, so that nothing is shown
+    (void), 130 that Ctrl-C ended it before the last seed.
     """
     wanted = (
         Options(
@@ -99,5 +105,12 @@ def simulate(
     teller.end(total)
     if is_interrupted:
         output.note(f"strandline: interrupted after {total.seeds:,} of {counted(seeds, 'seed')}")
-    if is_interrupted or total.violations:
-        click.get_current_context().exit(EXIT_INTERRUPTED if is_interrupted else EXIT_FAULT)
+    elif total.is_void:
+        output.note("strandline: void: nothing was acknowledged in any run, so nothing is shown")
+    click.get_current_context().exit(_exit_code(total, is_interrupted=is_interrupted))
+
+
+def _exit_code(total: Total, *, is_interrupted: bool) -> int:
+    if is_interrupted:
+        return EXIT_INTERRUPTED
+    return EXIT_FAULT if total.violations else EXIT_VOID if total.is_void else 0

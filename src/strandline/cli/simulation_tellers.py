@@ -2,72 +2,14 @@
 
 from __future__ import annotations
 
-import os
-import time
-from collections import Counter
-from dataclasses import dataclass, field
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
-from strandline.cli.output import Output
-from strandline.simulation.runs import Outcome, plainest
+from strandline.cli.output import Output, counted
+from strandline.cli.simulation_total import Total
+from strandline.simulation.plainest import plainest
+from strandline.simulation.runs import Outcome
 
-MS_PER_HOUR = 3_600_000
 TRANSCRIPT_LINES = 150  # clients say much
-
-
-class Spent(NamedTuple):
-    clock_s: float
-    core_s: float
-
-
-def _spent() -> Spent:
-    """By this process, and by those that it started and that have ended."""
-    return Spent(time.monotonic(), sum(os.times()[:4]))
-
-
-@dataclass(slots=True)
-class Total:
-    """Of any number of runs: none of them is kept."""
-
-    began: Spent = field(default_factory=_spent)
-    seeds: int = 0
-    simulated_ms: int = 0
-    steps: int = 0
-    acknowledged: int = 0
-    read: int = 0
-    faults: Counter[str] = field(default_factory=Counter)
-    violations: int = 0
-
-    def add(self, outcome: Outcome) -> None:
-        self.seeds += 1
-        self.simulated_ms += outcome.simulated_ms
-        self.steps += outcome.steps
-        self.acknowledged += outcome.acknowledged
-        self.read += outcome.read
-        self.faults += outcome.faults
-        self.violations += outcome.violation is not None
-
-    def __str__(self) -> str:
-        hours, now = self.simulated_ms / MS_PER_HOUR, _spent()
-        by_clock, by_core = (
-            hours * 60 / max(after - before, 0.01) for before, after in zip(self.began, now, strict=True)
-        )
-        return (
-            f"{self.seeds} seeds, {hours:.2f} hours simulated ({by_clock:.1f} in a minute of the clock, {by_core:.1f}"
-            f" of a core), {self.acknowledged} acknowledged, {self.faults.total()} faults,"
-            f" {self.violations} violations"
-        )
-
-    def as_fields(self) -> dict[str, Any]:
-        return {
-            "seeds": self.seeds,
-            "steps": self.steps,
-            "simulated_seconds": self.simulated_ms / 1000,
-            "acknowledged": self.acknowledged,
-            "read": self.read,
-            "faults": dict(sorted(self.faults.items())),
-            "violations": self.violations,
-        }
 
 
 class Teller(Protocol):
@@ -93,7 +35,7 @@ class TextTeller:
     def _tell_failure(self, outcome: Outcome) -> None:
         self._output.line(f"{_line(outcome)}\n{outcome.violation}")
         shown = _plainest(outcome, self._output)
-        self._output.line(f"\nThe shortest way there: {shown.command} --steps {shown.steps}\n{shown.violation}\n")
+        self._output.line(f"\nThe shortest way there: {shown.command}\n{shown.violation}\n")
         self._lines(shown.transcript[-TRANSCRIPT_LINES:])
 
     def _lines(self, lines: tuple[str, ...]) -> None:
@@ -119,7 +61,7 @@ class JsonTeller:
         if outcome.violation is not None:
             shown = _plainest(outcome, self._output)
             row["shortest"] = {
-                "command": f"{shown.command} --steps {shown.steps}",
+                "command": shown.command,
                 **_fields(shown),
                 "transcript": shown.transcript[-TRANSCRIPT_LINES:],
             }
@@ -135,9 +77,11 @@ def _plainest(outcome: Outcome, output: Output) -> Outcome:
 
 def _line(outcome: Outcome) -> str:
     faults = ", ".join(f"{count} {name}" for name, count in sorted(outcome.faults.items()))
+    cut = " (cut by --steps)" if outcome.is_cut else ""
     return (
-        f"seed {outcome.options.seed}: {outcome.steps} steps, {outcome.simulated_ms / 1000:.0f} s simulated,"
-        f" {outcome.acknowledged} acknowledged, {outcome.read} read; {faults or 'no faults'}; {outcome.fingerprint}"
+        f"seed {outcome.options.seed}: {counted(outcome.steps, 'step')}{cut}, {outcome.simulated_ms / 1000:,.0f} s"
+        f" simulated, {outcome.acknowledged:,} acknowledged, {outcome.read:,} read; {faults or 'no faults'};"
+        f" {outcome.fingerprint}"
     )
 
 
@@ -147,6 +91,7 @@ def _fields(outcome: Outcome) -> dict[str, Any]:
         "seed": outcome.options.seed,
         "load": outcome.options.load,
         "steps": outcome.steps,
+        "is_cut": outcome.is_cut,
         "simulated_seconds": outcome.simulated_ms / 1000,
         "acknowledged": outcome.acknowledged,
         "read": outcome.read,
