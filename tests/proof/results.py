@@ -9,6 +9,8 @@ import time
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from strandline.cli.output import counted
+
 DIRECTORY = "build/proof"
 UNKNOWN = "unknown"
 
@@ -60,7 +62,7 @@ def age_of(found: Result) -> str:
     measured = found.commit.rstrip("+") + (" with changes" if found.commit.endswith("+") else "")
     if behind in ("", "0"):
         return measured if found.commit.endswith("+") else ""
-    return f"{measured}, {behind} commits to the code ago"
+    return f"{measured}, {counted(int(behind), 'commit')} to the code ago"
 
 
 def _git(*arguments: str) -> str:

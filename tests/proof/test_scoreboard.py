@@ -47,7 +47,7 @@ def test_a_part_that_is_about_older_code_says_so() -> None:
     first = load("frames")
     assert first is not None
     commit("the second")
-    assert dict(rows())["frames: measured at"] == f"{first.commit}, 1 commits to the code ago"
+    assert dict(rows())["frames: measured at"] == f"{first.commit}, 1 commit to the code ago"
 
 
 @pytest.mark.usefixtures("repository")
