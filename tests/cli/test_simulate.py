@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import os
+import pty
 import re
 import signal
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -152,6 +154,14 @@ def test_a_run_that_is_cut_says_so_and_is_not_void_if_something_was_acknowledged
     assert total.startswith("1 seed (cut by --steps), ")
 
 
+def test_a_run_that_is_cut_at_once_has_nothing_else_to_say() -> None:
+    """Python complains of coroutines that were made and never begun."""
+    with simulate("--steps", "1") as process:
+        printed, complaints = process.communicate(timeout=WAIT_S)
+    assert process.returncode == EXIT_VOID, printed
+    assert complaints == "strandline: void: nothing was acknowledged in any run, so nothing is shown\n"
+
+
 def test_the_help_says_what_a_run_that_is_cut_does_not_show() -> None:
     told = " ".join(simulated("--help").stdout.split())
     assert "Cut each run after so many steps: it never comes to where all is mended and progress is demanded." in told
@@ -166,6 +176,59 @@ def test_a_run_without_faults_may_be_asked_for() -> None:
 @pytest.mark.parametrize("option", ["--faults", "--load"])
 def test_an_empty_list_of_names_is_refused(option: str) -> None:
     assert "name at least one of" in simulated(option, "", exit_code=EXIT_UNREADABLE).stderr
+
+
+def on_a_terminal(*arguments: str) -> tuple[str, str]:
+    """What is printed, and what the terminal behind stderr is sent."""
+    ours, its_own = pty.openpty()
+    with open(ours, "rb", buffering=0) as terminal:
+        process = subprocess.Popen(
+            [*SIMULATE, *arguments], stdout=subprocess.PIPE, stderr=its_own, text=True, env=ENVIRONMENT
+        )
+        os.close(its_own)
+        with process:
+            seen = b""
+            with suppress(OSError):  # which is how a terminal ends
+                while chunk := terminal.read(4096):
+                    seen += chunk
+            assert process.stdout is not None
+            printed = process.stdout.read()
+    assert process.returncode == 0, seen
+    return printed, seen.decode()
+
+
+def test_on_a_terminal_a_line_says_how_many_seeds_are_done() -> None:
+    printed, seen = on_a_terminal("--seeds", "12", "--jobs", "2", "--seconds", "20")
+    assert re.match("12 seeds, ", printed)
+    assert re.search(r"\r\x1b\[K\d+ of 12 seeds, \d\.\d\d hours simulated, 0 violations, \d+ s", seen)
+    assert seen.endswith("\r\x1b[K"), "it goes when all is done"
+
+
+def test_on_a_terminal_a_single_run_says_how_far_its_clock_is() -> None:
+    printed, seen = on_a_terminal("--seconds", "600", "--format", "json")
+    assert len(json.loads(printed)["runs"]) == 1
+    assert re.search(r"\r\x1b\[K0 of 1 seed, .*; seed 1 at [\d,]+ of 600 s", seen)
+
+
+def test_a_replay_is_printed_while_the_run_goes() -> None:
+    with simulate("--replay") as process:
+        try:
+            assert process.stdout is not None
+            assert process.stdout.readline() != ""
+            os.killpg(process.pid, signal.SIGINT)
+            printed, complaints = process.communicate(timeout=WAIT_S)
+        finally:
+            process.kill()
+    assert (process.returncode, complaints) == (EXIT_INTERRUPTED, "strandline: interrupted after 0 of 1 seed\n")
+    assert printed.splitlines()[-1].startswith("0 seeds, ")
+
+
+def test_a_replay_while_it_goes_is_the_one_that_is_kept() -> None:
+    arguments = ("--seconds", "10", "--replay")
+    *lines, told, _ = simulated(*arguments).stdout.splitlines()
+    (run,) = json.loads(simulated(*arguments, "--format", "json").stdout)["runs"]
+    assert lines == run["transcript"]
+    assert told.endswith(run["fingerprint"])
 
 
 def violated(*arguments: str) -> Result:

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from contextlib import closing
-
 import click
 
-from strandline.cli.output import EXIT_FAULT, EXIT_INTERRUPTED, EXIT_VOID, Output, ToolCommand, counted
-from strandline.cli.simulation_tellers import JsonTeller, Teller, TextTeller
-from strandline.cli.simulation_total import Total
+from strandline.cli.output import ToolCommand
+from strandline.cli.simulated_runs import SimulatedRuns
 from strandline.simulation.loads import LOADS, loads_of
-from strandline.simulation.many_runs import cores, run_all
+from strandline.simulation.many_runs import cores
 from strandline.simulation.nemesis import FAULTS
 from strandline.simulation.options import Options
 from strandline.simulation.runs import NO_FAULTS
 
-LINES_FOR_SEEDS_MAX = 10  # of more than that only the failures are told
 STEPS_HELP = "Cut each run after so many steps: it never comes to where all is mended and progress is demanded."
 
 
@@ -87,30 +83,5 @@ def simulate(
         )
         for each in range(seed, seed + seeds)
     )
-    output, total = Output(output_format), Total()
-    teller: Teller = (
-        JsonTeller(output, replay=replay)
-        if output.is_json
-        else TextTeller(output, replay=replay, each=seeds <= LINES_FOR_SEEDS_MAX)
-    )
-    is_interrupted = False
-    try:
-        with closing(run_all(wanted, jobs or cores(), whole_transcript=replay)) as outcomes:
-            for outcome in outcomes:
-                total.add(outcome)
-                teller.tell(outcome)
-                output.flush()
-    except KeyboardInterrupt:
-        is_interrupted = True
-    teller.end(total)
-    if is_interrupted:
-        output.note(f"strandline: interrupted after {total.seeds:,} of {counted(seeds, 'seed')}")
-    elif total.is_void:
-        output.note("strandline: void: nothing was acknowledged in any run, so nothing is shown")
-    click.get_current_context().exit(_exit_code(total, is_interrupted=is_interrupted))
-
-
-def _exit_code(total: Total, *, is_interrupted: bool) -> int:
-    if is_interrupted:
-        return EXIT_INTERRUPTED
-    return EXIT_FAULT if total.violations else EXIT_VOID if total.is_void else 0
+    runs = SimulatedRuns(output_format, seeds, min(jobs or cores(), seeds), replay=replay)
+    click.get_current_context().exit(runs.exit_code_of(wanted))

@@ -22,7 +22,7 @@ class TextTeller:
     def __init__(self, output: Output, *, replay: bool, each: bool) -> None:
         self._output = output
         self._replay = replay
-        self._each = each or replay
+        self._each = each
 
     def tell(self, outcome: Outcome) -> None:
         if self._replay:

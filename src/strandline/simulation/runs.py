@@ -6,8 +6,9 @@ import gc
 import logging
 import sys
 import traceback
+import warnings
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
@@ -16,6 +17,7 @@ from strandline.simulation.options import Options
 from strandline.simulation.simulation import Simulation
 
 NO_FAULTS = "none"  # for whoever wants a run without
+Began = Callable[[Simulation], object]  # for whoever looks on while it runs, and keeps no hold of it
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,11 +47,16 @@ class Outcome:
         return replace(self, transcript=())
 
 
-def run(options: Options, *, whole_transcript: bool = False) -> Outcome:
+def run(options: Options, *, whole_transcript: bool = False, began: Began | None = None) -> Outcome:
     """Never raises for what it finds."""
     with dying_quietly():
-        outcome = _run(options, whole_transcript=whole_transcript)
-        gc.collect()
+        try:
+            outcome = _run(options, whole_transcript=whole_transcript, began=began)
+        except KeyboardInterrupt:
+            outcome = None
+        gc.collect()  # nobody has the simulation any more, unless by a weak reference
+    if outcome is None:
+        raise KeyboardInterrupt
     return outcome
 
 
@@ -62,15 +69,19 @@ def dying_quietly() -> Iterator[None]:
     propagate, logger.propagate = logger.propagate, False
     handlers, logger.handlers = logger.handlers, [logging.NullHandler()]
     try:
-        yield
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", RuntimeWarning)  # of those that never began
+            yield
     finally:
         sys.unraisablehook, logger.propagate, logger.handlers = hook, propagate, handlers
         if was_collecting:
             gc.enable()
 
 
-def _run(options: Options, *, whole_transcript: bool) -> Outcome:
+def _run(options: Options, *, whole_transcript: bool, began: Began | None) -> Outcome:
     simulation = Simulation(options, transcript_lines_max=None if whole_transcript else 400)
+    if began is not None:
+        began(simulation)
     violation, is_cut = None, False
     try:
         simulation.run()
