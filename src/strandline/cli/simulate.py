@@ -2,17 +2,27 @@
 
 from __future__ import annotations
 
+import os
+from typing import Any
+
 import click
+from click.core import ParameterSource
 
 from strandline.cli.output import ToolCommand
-from strandline.cli.simulated_runs import SimulatedRuns
+from strandline.cli.simulated_runs import SimulatedRuns, Wishes
 from strandline.simulation.loads import LOADS, loads_of
 from strandline.simulation.many_runs import cores
 from strandline.simulation.nemesis import FAULTS
-from strandline.simulation.options import Options
+from strandline.simulation.options import BROKERS_MAX, Options
 from strandline.simulation.runs import NO_FAULTS
+from strandline.simulation.scenario import load_scenario
 
 STEPS_HELP = "Cut each run after so many steps: it never comes to where all is mended and progress is demanded."
+SAVE_HELP = (
+    "Write the first run that fails, as plain as it can be, to this file; if it is the only run, a sound one too."
+)
+SCENARIO_HELP = "Run the one of this file again; say whether it still fails, as what, and whether it is the same run."
+BESIDE_SCENARIO = {"scenario", "replay", "output_format"}
 
 
 def _fault_names(_: click.Context, __: click.Parameter, value: str | None) -> tuple[str, ...] | None:
@@ -24,7 +34,8 @@ def _load_names(_: click.Context, __: click.Parameter, value: str | None) -> tup
 
 
 def _names_among(known: tuple[str, ...], value: str) -> tuple[str, ...]:
-    names = tuple(name for name in value.split(",") if name)
+    """Each of them once."""
+    names = tuple(dict.fromkeys(name for name in value.split(",") if name))
     if not names:
         raise click.BadParameter(f"name at least one of {', '.join(known)}")
     unknown = [name for name in names if name not in known]
@@ -33,10 +44,24 @@ def _names_among(known: tuple[str, ...], value: str) -> tuple[str, ...]:
     return names
 
 
+def _place_to_save(_: click.Context, __: click.Parameter, value: str | None) -> str | None:
+    """Nobody waits for a failure that then cannot be kept."""
+    if value is None:
+        return None
+    folder = os.path.dirname(value) or "."
+    if os.path.isdir(value):
+        raise click.BadParameter(f"{value} is a folder: name a file")
+    if not os.path.isdir(folder):
+        raise click.BadParameter(f"there is no folder {folder}: make it first")
+    if not os.access(value if os.path.exists(value) else folder, os.W_OK):
+        raise click.BadParameter(f"{value} may not be written: name another file")
+    return value
+
+
 @click.command(cls=ToolCommand, short_help="Run a whole cluster in one thread, with faults; check every step.")
 @click.option("--seed", type=int, default=1, show_default=True, help="What decides everything that happens.")
 @click.option("--seeds", type=click.IntRange(1), default=1, show_default=True, help="So many runs, from --seed on.")
-@click.option("--brokers", type=click.IntRange(1, 9), default=3, show_default=True)
+@click.option("--brokers", type=click.IntRange(1, BROKERS_MAX), default=3, show_default=True)
 @click.option("--seconds", type=click.IntRange(1), default=1200, show_default=True, help="Of them 120 are busy.")
 @click.option("--steps", "steps_max", type=click.IntRange(1), help=STEPS_HELP)
 @click.option("--faults", callback=_fault_names, metavar="NAME,…", help=f"Only these of: {', '.join(FAULTS)}; or none.")
@@ -44,6 +69,8 @@ def _names_among(known: tuple[str, ...], value: str) -> tuple[str, ...]:
     "--load", callback=_load_names, metavar="NAME,…", help=f"These of: {', '.join(LOADS)}; else the seed draws some."
 )
 @click.option("--jobs", type=click.IntRange(1), help="So many runs at once.  [default: the cores]")
+@click.option("--save", callback=_place_to_save, metavar="FILE", help=SAVE_HELP)
+@click.option("--scenario", metavar="FILE", help=SCENARIO_HELP)
 @click.option("--replay", is_flag=True, help="Print everything that happens.")
 @click.option(
     "--format",
@@ -62,6 +89,8 @@ def simulate(
     faults: tuple[str, ...] | None,
     load: tuple[str, ...] | None,
     jobs: int | None,
+    save: str | None,
+    scenario: str | None,
     replay: bool,
     output_format: str,
 ) -> None:
@@ -72,6 +101,10 @@ def simulate(
     code 1 says that an invariant did not hold, 3 that nothing was acknowledged in any run, so that nothing is shown
     (void), 130 that Ctrl-C ended it before the last seed.
     """
+    context = click.get_current_context()
+    if scenario is not None:
+        _refuse_all_else(context)
+        context.exit(_exit_code_of_kept(scenario, output_format=output_format, replay=replay))
     wanted = (
         Options(
             seed=each,
@@ -83,5 +116,24 @@ def simulate(
         )
         for each in range(seed, seed + seeds)
     )
-    runs = SimulatedRuns(output_format, seeds, min(jobs or cores(), seeds), replay=replay)
-    click.get_current_context().exit(runs.exit_code_of(wanted))
+    wishes = Wishes(
+        output_format=output_format, replay=replay, seeds=seeds, jobs=min(jobs or cores(), seeds), save_path=save
+    )
+    context.exit(SimulatedRuns(wishes).exit_code_of(wanted))
+
+
+def _refuse_all_else(context: click.Context) -> None:
+    for parameter in context.command.params:
+        name = parameter.name
+        if (
+            name is None
+            or name in BESIDE_SCENARIO
+            or context.get_parameter_source(name) is not ParameterSource.COMMANDLINE
+        ):
+            continue
+        raise click.UsageError(f"{parameter.opts[0]} cannot go with --scenario, which has it all in its file")
+
+
+def _exit_code_of_kept(path: str, **wishes: Any) -> int:
+    scenario = load_scenario(path)
+    return SimulatedRuns(Wishes(kept=(path, scenario), **wishes)).exit_code_of(iter((scenario.options,)))

@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, Protocol
 
 from strandline.cli.output import Output, counted
 from strandline.cli.simulation_total import Total
-from strandline.simulation.plainest import plainest
 from strandline.simulation.runs import Outcome
+from strandline.simulation.scenario import Scenario
 
 TRANSCRIPT_LINES = 150  # clients say much
 
 
 class Teller(Protocol):
     def tell(self, outcome: Outcome) -> None: ...
+
+    def tell_shortest(self, shown: Outcome) -> None:
+        """The plainest way to the failure that was told of last."""
+
+    def tell_scenario(self, path: str, scenario: Scenario, outcome: Outcome) -> None:
+        """What has become of it, in the run that was told of last."""
 
     def end(self, total: Total) -> None: ...
 
@@ -28,17 +35,21 @@ class TextTeller:
         if self._replay:
             self._lines(outcome.transcript)
         if outcome.violation is not None:
-            self._tell_failure(outcome)
+            self._output.line(f"{_line(outcome)}\n{outcome.violation}")
         elif self._each:
             self._output.line(_line(outcome))
 
-    def _tell_failure(self, outcome: Outcome) -> None:
-        self._output.line(f"{_line(outcome)}\n{outcome.violation}")
-        shown = _plainest(outcome, self._output)
+    def tell_shortest(self, shown: Outcome) -> None:
         self._output.line(f"\nThe shortest way there: {shown.command}\n{shown.violation}\n")
         self._lines(shown.transcript[-TRANSCRIPT_LINES:])
 
-    def _lines(self, lines: tuple[str, ...]) -> None:
+    def tell_scenario(self, path: str, scenario: Scenario, outcome: Outcome) -> None:
+        if outcome.violation is not None and outcome.transcript and not self._replay:
+            self._lines(("", *outcome.transcript[-TRANSCRIPT_LINES:], ""))
+        about = f" ({scenario.about})" if scenario.about else ""
+        self._output.line(f"{path}{about}: {_become(scenario, outcome)}; {_same_or_other(scenario, outcome)}")
+
+    def _lines(self, lines: Iterable[str]) -> None:
         for line in lines:
             self._output.line(line)
 
@@ -58,21 +69,44 @@ class JsonTeller:
         row = _fields(outcome)
         if self._replay:
             row["transcript"] = outcome.transcript
-        if outcome.violation is not None:
-            shown = _plainest(outcome, self._output)
-            row["shortest"] = {
-                "command": shown.command,
-                **_fields(shown),
-                "transcript": shown.transcript[-TRANSCRIPT_LINES:],
-            }
         self._runs.append(row)
+
+    def tell_shortest(self, shown: Outcome) -> None:
+        self._runs[-1]["shortest"] = {
+            "command": shown.command,
+            **_fields(shown),
+            "transcript": shown.transcript[-TRANSCRIPT_LINES:],
+        }
+
+    def tell_scenario(self, path: str, scenario: Scenario, outcome: Outcome) -> None:
+        self._runs[-1]["scenario"] = {
+            "file": path,
+            "about": scenario.about,
+            "violation": scenario.violation and scenario.violation.as_fields(),
+            "fingerprint": scenario.fingerprint,
+            "is_same_run": scenario.is_same_run(outcome),
+        }
+        if outcome.violation is not None:
+            self._runs[-1].setdefault("transcript", outcome.transcript[-TRANSCRIPT_LINES:])
 
     def end(self, total: Total) -> None:
         self._output.object({"runs": self._runs, "total": total.as_fields()})
 
 
-def _plainest(outcome: Outcome, output: Output) -> Outcome:
-    return plainest(outcome, lambda line: output.note(f"  {line}"))
+def _become(scenario: Scenario, outcome: Outcome) -> str:
+    then = scenario.violation and scenario.violation.invariant
+    now = outcome.violation and outcome.violation.invariant
+    if now is None:
+        return "it is sound, as it was" if then is None else f"it is sound now, and failed as {then}"
+    if then is None:
+        return f"it fails now, as {now}, and was sound"
+    return f"it still fails, as {now}" + ("" if now == then else f", and no longer as {then}")
+
+
+def _same_or_other(scenario: Scenario, outcome: Outcome) -> str:
+    if scenario.is_same_run(outcome):
+        return f"the same run, step for step ({outcome.fingerprint})"
+    return f"another run than the saved one ({outcome.fingerprint}, then {scenario.fingerprint})"
 
 
 def _line(outcome: Outcome) -> str:
@@ -86,7 +120,6 @@ def _line(outcome: Outcome) -> str:
 
 
 def _fields(outcome: Outcome) -> dict[str, Any]:
-    violation = outcome.violation
     return {
         "seed": outcome.options.seed,
         "load": outcome.options.load,
@@ -97,6 +130,5 @@ def _fields(outcome: Outcome) -> dict[str, Any]:
         "read": outcome.read,
         "faults": dict(sorted(outcome.faults.items())),
         "fingerprint": outcome.fingerprint,
-        "violation": violation
-        and {"invariant": violation.invariant, "sentence": violation.sentence, "step": violation.step},
+        "violation": outcome.violation and outcome.violation.as_fields(),
     }
