@@ -4,20 +4,22 @@ from __future__ import annotations
 
 import json
 import os
+import pty
 import re
 import signal
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
 from tests.cli.commands import ENVIRONMENT
-from tests.simulation.mutations import MUTATIONS
+from tests.simulation.mutations import named
 
 from strandline.cli.main import cli
-from strandline.cli.output import EXIT_BROKEN_PIPE, EXIT_FAULT, EXIT_INTERRUPTED, EXIT_UNREADABLE
+from strandline.cli.output import EXIT_BROKEN_PIPE, EXIT_FAULT, EXIT_INTERRUPTED, EXIT_UNREADABLE, EXIT_VOID
 
 WAIT_S = 60.0
 # A shell starts what goes on in the background with SIGINT ignored, and so may whoever runs these tests.
@@ -66,7 +68,7 @@ def test_an_interrupt_ends_all_of_it(jobs: str) -> None:
             process.kill()
     assert process.returncode == EXIT_INTERRUPTED
     assert re.fullmatch(r"strandline: interrupted after [1-9] of 10 seeds\n", complaints)
-    assert re.match(r"[1-9] seeds, ", printed.splitlines()[-1])
+    assert re.match(r"[1-9] seeds?, ", printed.splitlines()[-1])
     wait_until_nobody_is_left(process.pid)
 
 
@@ -113,25 +115,127 @@ def test_json_is_one_document_of_all_runs_and_their_total() -> None:
     assert [run["seed"] for run in runs] == [1, 2]
     for run in runs:
         assert run.keys() == {
-            "seed", "load", "steps", "simulated_seconds", "acknowledged", "read", "faults", "fingerprint", "violation",
+            "seed", "load", "steps", "is_cut", "simulated_seconds", "acknowledged", "read", "faults", "fingerprint",
+            "violation",
         }  # fmt: skip
-        assert (run["load"], run["violation"]) == (["records"], None)
+        assert (run["load"], run["violation"], run["is_cut"]) == (["records"], None, False)
         assert re.fullmatch("[0-9a-f]{16}", run["fingerprint"])
-    assert (total["seeds"], total["violations"]) == (2, 0)
+    assert (total["seeds"], total["cut"], total["violations"], total["void"]) == (2, 0, 0, False)
     for name in ("steps", "acknowledged", "read"):
         assert total[name] == sum(run[name] for run in runs) > 0
     assert sum(total["faults"].values()) == sum(sum(run["faults"].values()) for run in runs) > 0
 
 
+def simulated(*arguments: str, exit_code: int = 0) -> Result:
+    """In this process."""
+    result = CliRunner().invoke(cli, ["simulate", "--seed", "1", "--load", "records", *arguments])
+    assert result.exit_code == exit_code, result.output
+    return result
+
+
+def test_runs_in_which_nothing_was_acknowledged_are_void() -> None:
+    """Nobody may take them for a proof: they were cut before a producer had its first answer."""
+    result = simulated("--seeds", "12", "--jobs", "1", "--steps", "50", exit_code=EXIT_VOID)
+    (total,) = result.stdout.splitlines()
+    assert total.startswith("12 seeds (12 cut by --steps), ")
+    assert total.endswith(", 0 acknowledged, 0 faults, 0 violations")
+    assert result.stderr == "strandline: void: nothing was acknowledged in any run, so nothing is shown\n"
+
+
+def test_void_runs_in_json() -> None:
+    document = json.loads(simulated("--steps", "50", "--format", "json", exit_code=EXIT_VOID).stdout)
+    assert [run["is_cut"] for run in document["runs"]] == [True]
+    assert (document["total"]["cut"], document["total"]["void"]) == (1, True)
+
+
+def test_a_run_that_is_cut_says_so_and_is_not_void_if_something_was_acknowledged() -> None:
+    line, total = simulated("--steps", "2000").stdout.splitlines()
+    assert line.startswith("seed 1: 2,000 steps (cut by --steps), ")
+    assert total.startswith("1 seed (cut by --steps), ")
+
+
+def test_a_run_that_is_cut_at_once_has_nothing_else_to_say() -> None:
+    """Python complains of coroutines that were made and never begun."""
+    with simulate("--steps", "1") as process:
+        printed, complaints = process.communicate(timeout=WAIT_S)
+    assert process.returncode == EXIT_VOID, printed
+    assert complaints == "strandline: void: nothing was acknowledged in any run, so nothing is shown\n"
+
+
+def test_the_help_says_what_a_run_that_is_cut_does_not_show() -> None:
+    told = " ".join(simulated("--help").stdout.split())
+    assert "Cut each run after so many steps: it never comes to where all is mended and progress is demanded." in told
+    assert "3 that nothing was acknowledged in any run, so that nothing is shown" in told
+
+
+def test_a_run_without_faults_may_be_asked_for() -> None:
+    line, _ = simulated("--faults", "none", "--seconds", "20").stdout.splitlines()
+    assert "; no faults; " in line
+
+
+@pytest.mark.parametrize("option", ["--faults", "--load"])
+def test_an_empty_list_of_names_is_refused(option: str) -> None:
+    assert "name at least one of" in simulated(option, "", exit_code=EXIT_UNREADABLE).stderr
+
+
+def on_a_terminal(*arguments: str) -> tuple[str, str]:
+    """What is printed, and what the terminal behind stderr is sent."""
+    ours, its_own = pty.openpty()
+    with open(ours, "rb", buffering=0) as terminal:
+        process = subprocess.Popen(
+            [*SIMULATE, *arguments], stdout=subprocess.PIPE, stderr=its_own, text=True, env=ENVIRONMENT
+        )
+        os.close(its_own)
+        with process:
+            seen = b""
+            with suppress(OSError):  # which is how a terminal ends
+                while chunk := terminal.read(4096):
+                    seen += chunk
+            assert process.stdout is not None
+            printed = process.stdout.read()
+    assert process.returncode == 0, seen
+    return printed, seen.decode()
+
+
+def test_on_a_terminal_a_line_says_how_many_seeds_are_done() -> None:
+    printed, seen = on_a_terminal("--seeds", "12", "--jobs", "2", "--seconds", "20")
+    assert re.match("12 seeds, ", printed)
+    assert re.search(r"\r\x1b\[K\d+ of 12 seeds, \d\.\d\d hours simulated, 0 violations, \d+ s", seen)
+    assert seen.endswith("\r\x1b[K"), "it goes when all is done"
+
+
+def test_on_a_terminal_a_single_run_says_how_far_its_clock_is() -> None:
+    printed, seen = on_a_terminal("--seconds", "600", "--format", "json")
+    assert len(json.loads(printed)["runs"]) == 1
+    assert re.search(r"\r\x1b\[K0 of 1 seed, .*; seed 1 at [\d,]+ of 600 s", seen)
+
+
+def test_a_replay_is_printed_while_the_run_goes() -> None:
+    with simulate("--replay") as process:
+        try:
+            assert process.stdout is not None
+            assert process.stdout.readline() != ""
+            os.killpg(process.pid, signal.SIGINT)
+            printed, complaints = process.communicate(timeout=WAIT_S)
+        finally:
+            process.kill()
+    assert (process.returncode, complaints) == (EXIT_INTERRUPTED, "strandline: interrupted after 0 of 1 seed\n")
+    assert printed.splitlines()[-1].startswith("0 seeds, ")
+
+
+def test_a_replay_while_it_goes_is_the_one_that_is_kept() -> None:
+    arguments = ("--seconds", "10", "--replay")
+    *lines, told, _ = simulated(*arguments).stdout.splitlines()
+    (run,) = json.loads(simulated(*arguments, "--format", "json").stdout)["runs"]
+    assert lines == run["transcript"]
+    assert told.endswith(run["fingerprint"])
+
+
 def violated(*arguments: str) -> Result:
     """With acks=all that is answered by the leader alone, and so little time that there are no faults to leave out."""
-    mutation = next(each for each in MUTATIONS if each.name == "acks=all is answered by the leader alone")
     with pytest.MonkeyPatch.context() as patch:
-        mutation.switch_off(patch)
-        command = ["simulate", "--seed", "1", "--load", "records", "--seconds", "1", *arguments]
-        result = CliRunner().invoke(cli, command)
-    assert result.exit_code == EXIT_FAULT, result.output
-    return result
+        named("acks=all is answered by the leader alone").switch_off(patch)
+        return simulated("--seconds", "1", *arguments, exit_code=EXIT_FAULT)
 
 
 def test_a_violation_is_told_with_what_clients_did_before() -> None:
@@ -145,6 +249,8 @@ def test_a_violation_is_told_with_what_clients_did_before() -> None:
         )
     )
     assert first < shortest < last == len(lines) - 1
+    assert lines[last].endswith(" acknowledged, 0 faults, 1 violation")
+    assert re.search(r" --faults none --steps \d+$", lines[shortest])
     found = re.search(r"(events-\d): crc ([0-9a-f]{8}) was acknowledged at offset (\d+)", lines[shortest + 1])
     assert found is not None
     partition, crc, offset = found.groups()

@@ -7,6 +7,8 @@ from typing import Any
 
 from tests.proof.results import Result, current_commit, load, measured
 
+from strandline.cli.output import counted
+
 DOCUMENT = "docs/proof.md"
 BEGIN, END = "<!-- scoreboard: make proof writes what follows -->\n", "<!-- end of the scoreboard -->\n"
 PARTS = ("seeds", "mutations", "crashes", "frames", "kills", "chaos")
@@ -36,18 +38,16 @@ def _rows_of(result: Result) -> Iterator[Row]:
             "operations",
             f"{figures['acknowledged']:,} acknowledged, {figures['read']:,} read, {figures['steps']:,} steps",
         )
-        yield "faults injected", _counted(figures["faults"])
+        yield "faults injected", _by_name(figures["faults"])
         yield "violations", str(figures["violations"])
     elif result.part == "mutations":
         yield (
             "mutations caught",
-            f"{figures['caught']} of {figures['mutations']}, within {figures['seeds_max']} seeds each",
+            f"{figures['caught']} of {figures['mutations']}, within {counted(figures['seeds_max'], 'seed')} each",
         )
     elif result.part == "crashes":
-        yield (
-            "power cuts",
-            f"{figures['crashes']:,}, after each of {figures['steps']:,} steps of {figures['runs']} runs",
-        )
+        steps, runs = counted(figures["steps"], "step"), counted(figures["runs"], "run")
+        yield "power cuts", f"{figures['crashes']:,}, after each of {steps} of {runs}"
         yield "recovered byte positions", f"{figures['byte_positions']:,}"
     elif result.part == "frames":
         yield "frames fuzzed", f"{figures['frames']:,}, of {figures['kinds']} APIs and versions"
@@ -67,7 +67,7 @@ def _hours(figures: dict[str, Any]) -> str:
 def _chaos_rows(part: str, figures: dict[str, Any]) -> Iterator[Row]:
     silences = figures["unavailable_s_all"]
     yield f"{part}: minutes", f"{figures['seconds'] / 60:.1f}"
-    yield f"{part}: faults", _counted(figures["faults"])
+    yield f"{part}: faults", _by_name(figures["faults"])
     yield (
         f"{part}: acknowledged",
         f"{figures['acknowledged']:,}, of {figures['checked_operations']:,} operations checked",
@@ -80,14 +80,21 @@ def _chaos_rows(part: str, figures: dict[str, Any]) -> Iterator[Row]:
     )
     yield f"{part}: unavailable p50, p99", f"{silences['p50']:.1f} s, {silences['p99']:.1f} s"
     compared, differing = figures["replica_bytes_compared"], len(figures["replica_differences"])
-    yield f"{part}: replicas compared", f"{compared:,} bytes, {differing} partitions differ"
+    yield f"{part}: replicas compared", f"{counted(compared, 'byte')}, {_differ(differing)}"
     spark = figures.get("spark")
     if spark is not None:
-        through = f"{spark['records']:,} records in {spark['batches']:,} batches, {spark['restarts']} restarts"
+        through = (
+            f"{counted(spark['records'], 'record')} in {counted(spark['batches'], 'batch', 'batches')},"
+            f" {counted(spark['restarts'], 'restart')}"
+        )
         yield f"{part}: through Spark", f"{through}, lost {spark['lost']}, doubled {spark['doubled']}"
 
 
-def _counted(counts: dict[str, int]) -> str:
+def _differ(partitions: int) -> str:
+    return f"{counted(partitions, 'partition')} {'differs' if partitions == 1 else 'differ'}"
+
+
+def _by_name(counts: dict[str, int]) -> str:
     return f"{sum(counts.values()):,}: " + ", ".join(f"{name} {count:,}" for name, count in sorted(counts.items()))
 
 

@@ -12,6 +12,7 @@ from tests.proof.results import Result, result
 from tests.simulation.hunt import Caught, hunt
 from tests.simulation.load_mutations import ALL_MUTATIONS
 
+from strandline.cli.output import counted
 from strandline.simulation.loads import loads_of
 from strandline.simulation.many_runs import cores, run_all
 from strandline.simulation.options import Options
@@ -24,7 +25,7 @@ EVERY = 50
 def prove_seeds(seeds: int, first: int) -> Result:
     began_s, began_core_s = time.monotonic(), _core_s()
     outcomes: list[Outcome] = []
-    print(f"{seeds} seeds from {first} on", file=sys.stderr, flush=True)
+    print(f"{counted(seeds, 'seed')} from {first} on", file=sys.stderr, flush=True)
     wanted = [Options(seed=seed, load=loads_of(seed)) for seed in range(first, first + seeds)]
     for outcome in run_all(wanted, cores()):
         outcomes.append(outcome)
@@ -66,7 +67,7 @@ def prove_mutations(seeds_max: int) -> Result:
         "seeds_max": seeds_max,
         "table": [[each.name, each.invariant or "nobody", each.seeds] for each in caught],
     }
-    problems = [f"nobody noticed within {seeds_max} seeds: {name}" for name in missed]
+    problems = [f"nobody noticed within {counted(seeds_max, 'seed')}: {name}" for name in missed]
     seconds = time.monotonic() - began_s
     return result("mutations", sound=not missed, seconds=seconds, figures=figures, problems=problems)
 
@@ -77,7 +78,7 @@ def _hours(outcomes: Sequence[Outcome]) -> float:
 
 def _tell(outcomes: Sequence[Outcome], began_s: float) -> None:
     rate = _hours(outcomes) * 60 / (time.monotonic() - began_s)
-    print(f"{len(outcomes)} seeds, {_hours(outcomes):.1f} hours, {rate:.1f} in a minute", file=sys.stderr, flush=True)
+    print(f"{len(outcomes):,} seeds, {_hours(outcomes):.1f} hours, {rate:.1f} in a minute", file=sys.stderr, flush=True)
 
 
 def _core_s() -> float:

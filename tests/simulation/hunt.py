@@ -1,4 +1,4 @@
-"""`python -m tests.simulation.hunt [--seeds 500] [WORD…]`: the first seed that finds each mutation, as a table."""
+"""`python -m tests.simulation.hunt [--list] [--seeds 500] [WORD…]`: the first seed that finds each mutation."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import pytest
 from tests.simulation.load_mutations import ALL_MUTATIONS
 from tests.simulation.mutations import Mutation
 
+from strandline.cli.output import counted
 from strandline.simulation.failure import Violation
 from strandline.simulation.many_runs import cores, in_order
 from strandline.simulation.options import Options
@@ -18,6 +19,7 @@ from strandline.simulation.runs import run
 
 SECONDS = 60
 SEEDS_AT_ONCE = 20
+MISUSED = 2
 
 
 class Caught(NamedTuple):
@@ -65,19 +67,53 @@ def look(trial: Trial) -> Caught:
     return Caught(mutation.name, None, trial.seeds[-1])
 
 
-def main() -> None:
-    arguments = argparse.ArgumentParser()
-    arguments.add_argument("--seeds", type=int, default=500)
-    arguments.add_argument("--jobs", type=int, default=cores())
-    arguments.add_argument("words", nargs="*")
-    asked = arguments.parse_args()
-    wanted = [each for each in ALL_MUTATIONS if not asked.words or any(word in each.name for word in asked.words)]
-    found = 0
-    for caught in hunt(wanted, asked.seeds, asked.jobs):
-        found += caught.invariant is not None
+def main(arguments: Sequence[str] | None = None) -> int:
+    asked = _options(arguments)
+    unknown = [word for word in asked.words if not _with_any((word,))]
+    if unknown:
+        print(f"hunt: no mutation has {' or '.join(unknown)} in its name: --list has all of them", file=sys.stderr)
+        return MISUSED
+    wanted = _with_any(asked.words) if asked.words else ALL_MUTATIONS
+    if asked.list:
+        print(*(mutation.name for mutation in wanted), sep="\n")
+    else:
+        _tell(hunt(wanted, asked.seeds, asked.jobs), len(wanted), asked.seeds)
+    return 0
+
+
+def _with_any(words: Sequence[str]) -> list[Mutation]:
+    return [each for each in ALL_MUTATIONS if any(word in each.name for word in words)]
+
+
+def _tell(hunted: Iterator[Caught], count: int, seeds_max: int) -> None:
+    noticed = 0
+    for caught in hunted:
+        noticed += caught.invariant is not None
         print(caught, flush=True)
-    print(f"{found} of {len(wanted)}", file=sys.stderr)
+    print(f"{noticed} of {count} noticed, within {counted(seeds_max, 'seed')}", file=sys.stderr)
+
+
+def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        prog="python -m tests.simulation.hunt",
+        description="Switches one safeguard of the brokers off at a time, and looks for the first seed with which the"
+        " simulator notices: by which invariant, after how many seeds.",
+        epilog="example: python -m tests.simulation.hunt --seeds 20 acks=all 'anybody may be elected'",
+    )
+    parser.add_argument("words", nargs="*", metavar="WORD", help="mutations with any of these in their names; else all")
+    parser.add_argument("--list", action="store_true", help="print their names, and hunt for none")
+    parser.add_argument("--seeds", type=_at_least_one, default=500, help="at most for each, from 1 on (%(default)s)")
+    parser.add_argument("--jobs", type=_at_least_one, default=cores(), help="mutations at once (the cores)")
+    return parser.parse_args(arguments)
+
+
+def _at_least_one(text: str) -> int:
+    if not text.isdecimal():
+        raise argparse.ArgumentTypeError(f"{text} is not a number")
+    if int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text} is too few: at least 1")
+    return int(text)
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

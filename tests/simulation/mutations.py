@@ -371,3 +371,7 @@ MUTATIONS = (
     Mutation("the dead stay in the ISR", keep_the_dead_in_the_isr, (*POWER, *DEATHS), "StrongIsr", 9),
     Mutation("who has lost records stays in the ISR", trust_the_lost, POWER, "StrongIsr", 2),
 )
+
+
+def named(name: str) -> Mutation:
+    return next(each for each in MUTATIONS if each.name == name)

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import re
-from pathlib import Path
-
 import pytest
 from tests.simulation.hunt import SECONDS, violation_with
 from tests.simulation.load_mutations import ALL_MUTATIONS
-from tests.simulation.mutations import MUTATIONS, Mutation
+from tests.simulation.mutations import Mutation
 
 from strandline.simulation.options import Options
 from strandline.simulation.runs import run
 
 SEEDS_TRIED = 12
-PAGE = Path(__file__).parent.parent.parent / "docs" / "simulator.md"
 FOUND = [mutation for mutation in ALL_MUTATIONS if mutation.seed]
 
 
@@ -35,14 +31,3 @@ def test_with_all_safeguards_nothing_is_wrong(seed: int, faults: tuple[str, ...]
     """In the same world."""
     outcome = run(Options(seed=seed, seconds=SECONDS, faults=faults, load=load))
     assert outcome.violation is None, f"{outcome.command}: {outcome.violation}"
-
-
-def test_the_page_says_what_its_table_says() -> None:
-    found = re.search(
-        r"All of these (\d+) are\s+noticed within (\d+) seeds:\s+\|.*\n\|-.*\n((?:\|.*\n)+)", PAGE.read_text("utf-8")
-    )
-    assert found is not None
-    rows = [row.strip("| ").split(" | ") for row in found[3].splitlines()]
-    assert int(found[1]) == len(rows)
-    assert {name for name, _, _ in rows} <= {mutation.name for mutation in MUTATIONS}
-    assert int(found[2]) == max(int(seeds) for _, _, seeds in rows)

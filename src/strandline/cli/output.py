@@ -1,7 +1,8 @@
 """What every command shares: where lines go, how failures are told, how times and bytes look.
 
-Exit codes: 0 fine; 1 a fault was found in what was read; 2 it could not be read at all, or the command was misused;
-130 Ctrl-C ended it; 141 the reader of a pipe went away (what a shell reports of any tool that a closed pipe ends).
+Exit codes: 0 fine; 1 a fault was found in what was read; 2 it could not be read at all, or the command was misused; 3
+void, no fault was found and nothing was shown (`simulate`); 130 Ctrl-C ended it; 141 the reader of a pipe went away
+(what a shell reports of any tool that a closed pipe ends).
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from strandline.model.failures import CorruptData, StorageFailed
 
 EXIT_FAULT = 1
 EXIT_UNREADABLE = 2
+EXIT_VOID = 3
 EXIT_INTERRUPTED = 130
 EXIT_BROKEN_PIPE = 141
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)

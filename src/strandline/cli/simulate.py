@@ -2,22 +2,31 @@
 
 from __future__ import annotations
 
-from contextlib import closing
+import os
+from typing import Any
 
 import click
+from click.core import ParameterSource
 
-from strandline.cli.output import EXIT_FAULT, EXIT_INTERRUPTED, Output, ToolCommand, counted
-from strandline.cli.simulation_tellers import JsonTeller, Teller, TextTeller, Total
+from strandline.cli.output import ToolCommand
+from strandline.cli.simulated_runs import SimulatedRuns, Wishes
 from strandline.simulation.loads import LOADS, loads_of
-from strandline.simulation.many_runs import cores, run_all
+from strandline.simulation.many_runs import cores
 from strandline.simulation.nemesis import FAULTS
-from strandline.simulation.options import Options
+from strandline.simulation.options import BROKERS_MAX, Options
+from strandline.simulation.runs import NO_FAULTS
+from strandline.simulation.scenario import load_scenario
 
-LINES_FOR_SEEDS_MAX = 10  # of more than that only the failures are told
+STEPS_HELP = "Cut each run after so many steps: it never comes to where all is mended and progress is demanded."
+SAVE_HELP = (
+    "Write the first run that fails, as plain as it can be, to this file; if it is the only run, a sound one too."
+)
+SCENARIO_HELP = "Run the one of this file again; say whether it still fails, as what, and whether it is the same run."
+BESIDE_SCENARIO = {"scenario", "replay", "output_format"}
 
 
 def _fault_names(_: click.Context, __: click.Parameter, value: str | None) -> tuple[str, ...] | None:
-    return None if value is None else _names_among(FAULTS, value)
+    return None if value is None else () if value == NO_FAULTS else _names_among(FAULTS, value)
 
 
 def _load_names(_: click.Context, __: click.Parameter, value: str | None) -> tuple[str, ...] | None:
@@ -25,24 +34,43 @@ def _load_names(_: click.Context, __: click.Parameter, value: str | None) -> tup
 
 
 def _names_among(known: tuple[str, ...], value: str) -> tuple[str, ...]:
-    names = tuple(name for name in value.split(",") if name)
+    """Each of them once."""
+    names = tuple(dict.fromkeys(name for name in value.split(",") if name))
+    if not names:
+        raise click.BadParameter(f"name at least one of {', '.join(known)}")
     unknown = [name for name in names if name not in known]
     if unknown:
         raise click.BadParameter(f"{', '.join(unknown)}: there are {', '.join(known)}")
     return names
 
 
+def _place_to_save(_: click.Context, __: click.Parameter, value: str | None) -> str | None:
+    """Nobody waits for a failure that then cannot be kept."""
+    if value is None:
+        return None
+    folder = os.path.dirname(value) or "."
+    if os.path.isdir(value):
+        raise click.BadParameter(f"{value} is a folder: name a file")
+    if not os.path.isdir(folder):
+        raise click.BadParameter(f"there is no folder {folder}: make it first")
+    if not os.access(value if os.path.exists(value) else folder, os.W_OK):
+        raise click.BadParameter(f"{value} may not be written: name another file")
+    return value
+
+
 @click.command(cls=ToolCommand, short_help="Run a whole cluster in one thread, with faults; check every step.")
 @click.option("--seed", type=int, default=1, show_default=True, help="What decides everything that happens.")
 @click.option("--seeds", type=click.IntRange(1), default=1, show_default=True, help="So many runs, from --seed on.")
-@click.option("--brokers", type=click.IntRange(1, 9), default=3, show_default=True)
+@click.option("--brokers", type=click.IntRange(1, BROKERS_MAX), default=3, show_default=True)
 @click.option("--seconds", type=click.IntRange(1), default=1200, show_default=True, help="Of them 120 are busy.")
-@click.option("--steps", "steps_max", type=click.IntRange(1), help="Stop after so many steps.")
-@click.option("--faults", callback=_fault_names, metavar="NAME,…", help=f"Only these of: {', '.join(FAULTS)}.")
+@click.option("--steps", "steps_max", type=click.IntRange(1), help=STEPS_HELP)
+@click.option("--faults", callback=_fault_names, metavar="NAME,…", help=f"Only these of: {', '.join(FAULTS)}; or none.")
 @click.option(
     "--load", callback=_load_names, metavar="NAME,…", help=f"These of: {', '.join(LOADS)}; else the seed draws some."
 )
 @click.option("--jobs", type=click.IntRange(1), help="So many runs at once.  [default: the cores]")
+@click.option("--save", callback=_place_to_save, metavar="FILE", help=SAVE_HELP)
+@click.option("--scenario", metavar="FILE", help=SCENARIO_HELP)
 @click.option("--replay", is_flag=True, help="Print everything that happens.")
 @click.option(
     "--format",
@@ -61,6 +89,8 @@ def simulate(
     faults: tuple[str, ...] | None,
     load: tuple[str, ...] | None,
     jobs: int | None,
+    save: str | None,
+    scenario: str | None,
     replay: bool,
     output_format: str,
 ) -> None:
@@ -68,8 +98,13 @@ def simulate(
 
     The brokers are the real ones; clock, network, disks and metadata store are simulated, and the same seed is the same
     run on any machine. A run that fails is run again with fewer kinds of faults, and what happened is printed. Exit
-    code 1 says that an invariant did not hold, 130 that Ctrl-C ended it before the last seed.
+    code 1 says that an invariant did not hold, 3 that nothing was acknowledged in any run, so that nothing is shown
+    (void), 130 that Ctrl-C ended it before the last seed.
     """
+    context = click.get_current_context()
+    if scenario is not None:
+        _refuse_all_else(context)
+        context.exit(_exit_code_of_kept(scenario, output_format=output_format, replay=replay))
     wanted = (
         Options(
             seed=each,
@@ -81,23 +116,24 @@ def simulate(
         )
         for each in range(seed, seed + seeds)
     )
-    output, total = Output(output_format), Total()
-    teller: Teller = (
-        JsonTeller(output, replay=replay)
-        if output.is_json
-        else TextTeller(output, replay=replay, each=seeds <= LINES_FOR_SEEDS_MAX)
+    wishes = Wishes(
+        output_format=output_format, replay=replay, seeds=seeds, jobs=min(jobs or cores(), seeds), save_path=save
     )
-    is_interrupted = False
-    try:
-        with closing(run_all(wanted, jobs or cores(), whole_transcript=replay)) as outcomes:
-            for outcome in outcomes:
-                total.add(outcome)
-                teller.tell(outcome)
-                output.flush()
-    except KeyboardInterrupt:
-        is_interrupted = True
-    teller.end(total)
-    if is_interrupted:
-        output.note(f"strandline: interrupted after {total.seeds:,} of {counted(seeds, 'seed')}")
-    if is_interrupted or total.violations:
-        click.get_current_context().exit(EXIT_INTERRUPTED if is_interrupted else EXIT_FAULT)
+    context.exit(SimulatedRuns(wishes).exit_code_of(wanted))
+
+
+def _refuse_all_else(context: click.Context) -> None:
+    for parameter in context.command.params:
+        name = parameter.name
+        if (
+            name is None
+            or name in BESIDE_SCENARIO
+            or context.get_parameter_source(name) is not ParameterSource.COMMANDLINE
+        ):
+            continue
+        raise click.UsageError(f"{parameter.opts[0]} cannot go with --scenario, which has it all in its file")
+
+
+def _exit_code_of_kept(path: str, **wishes: Any) -> int:
+    scenario = load_scenario(path)
+    return SimulatedRuns(Wishes(kept=(path, scenario), **wishes)).exit_code_of(iter((scenario.options,)))

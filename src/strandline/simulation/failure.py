@@ -14,6 +14,9 @@ class Violation(Exception):
         self.sentence = sentence
         self.step = step
 
+    def as_fields(self) -> dict[str, str | int]:
+        return {"invariant": self.invariant, "sentence": self.sentence, "step": self.step}
+
     def __reduce__(self) -> tuple[type[Violation], tuple[str, str, int]]:
         """Sent from one process to another with all that it knows."""
         return Violation, (self.invariant, self.sentence, self.step)

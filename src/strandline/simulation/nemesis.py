@@ -41,7 +41,8 @@ class Nemesis:
         }
 
     def start(self) -> None:
-        self.later(self._strike, 0.5, 4)
+        if self._faults:
+            self.later(self._strike, 0.5, 4)
 
     def end(self) -> None:
         """No more of it; what is broken is mended."""

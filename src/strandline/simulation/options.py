@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+BROKERS_MAX = 9
 RECORDS = "records"  # the load of plain producers and consumers
 
 

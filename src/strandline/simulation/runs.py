@@ -1,12 +1,12 @@
-"""A run from its options to what is to be said of it, and the plainest way to a failure that was found."""
+"""A run from its options to what is to be said of it."""
 
 from __future__ import annotations
 
 import gc
 import logging
 import sys
-import time
 import traceback
+import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -16,7 +16,8 @@ from strandline.simulation.failure import OutOfSteps, Violation
 from strandline.simulation.options import Options
 from strandline.simulation.simulation import Simulation
 
-PLAINEST_S_MAX = 180.0
+NO_FAULTS = "none"  # for whoever wants a run without
+Began = Callable[[Simulation], object]  # for whoever looks on while it runs, and keeps no hold of it
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,26 +30,33 @@ class Outcome:
     read: int
     faults: Counter[str]
     violation: Violation | None = None
+    is_cut: bool = False  # by its options, before everything was mended and all had to go on
     transcript: tuple[str, ...] = field(default=(), repr=False)
 
     @property
     def command(self) -> str:
         """What shows it again."""
         options = self.options
-        faults = "" if options.faults is None else f" --faults {','.join(options.faults)}"
+        faults = "" if options.faults is None else f" --faults {','.join(options.faults) or NO_FAULTS}"
+        steps = "" if options.steps_max is None else f" --steps {options.steps_max}"
         world = f"--seed {options.seed} --brokers {options.brokers} --seconds {options.seconds}"
         world += f" --load {','.join(options.load)}"
-        return f"strandline simulate {world}{faults}"
+        return f"strandline simulate {world}{faults}{steps}"
 
     def without_transcript(self) -> Outcome:
         return replace(self, transcript=())
 
 
-def run(options: Options, *, whole_transcript: bool = False) -> Outcome:
+def run(options: Options, *, whole_transcript: bool = False, began: Began | None = None) -> Outcome:
     """Never raises for what it finds."""
     with dying_quietly():
-        outcome = _run(options, whole_transcript=whole_transcript)
-        gc.collect()
+        try:
+            outcome = _run(options, whole_transcript=whole_transcript, began=began)
+        except KeyboardInterrupt:
+            outcome = None
+        gc.collect()  # nobody has the simulation any more, unless by a weak reference
+    if outcome is None:
+        raise KeyboardInterrupt
     return outcome
 
 
@@ -61,28 +69,32 @@ def dying_quietly() -> Iterator[None]:
     propagate, logger.propagate = logger.propagate, False
     handlers, logger.handlers = logger.handlers, [logging.NullHandler()]
     try:
-        yield
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", RuntimeWarning)  # of those that never began
+            yield
     finally:
         sys.unraisablehook, logger.propagate, logger.handlers = hook, propagate, handlers
         if was_collecting:
             gc.enable()
 
 
-def _run(options: Options, *, whole_transcript: bool) -> Outcome:
+def _run(options: Options, *, whole_transcript: bool, began: Began | None) -> Outcome:
     simulation = Simulation(options, transcript_lines_max=None if whole_transcript else 400)
-    violation = None
+    if began is not None:
+        began(simulation)
+    violation, is_cut = None, False
     try:
         simulation.run()
     except Violation as found:
         violation = found.with_traceback(None)
     except OutOfSteps:
-        pass
+        is_cut = True
     except Exception:  # in what looks on, say at a log that cannot be read
         violation = Violation("Unforeseen", traceback.format_exc(), simulation.world.steps)
-    return _outcome(simulation, violation)
+    return _outcome(simulation, violation, is_cut=is_cut)
 
 
-def _outcome(simulation: Simulation, violation: Violation | None) -> Outcome:
+def _outcome(simulation: Simulation, violation: Violation | None, *, is_cut: bool) -> Outcome:
     options, world = simulation.options, simulation.world
     return Outcome(
         options,
@@ -93,29 +105,6 @@ def _outcome(simulation: Simulation, violation: Violation | None) -> Outcome:
         simulation.history.read_count,
         simulation.nemesis.injected,
         violation,
+        is_cut,
         tuple(world.transcript),
     )
-
-
-def plainest(
-    failed: Outcome, tell: Callable[[str], object] = lambda _: None, *, seconds_max: float = PLAINEST_S_MAX
-) -> Outcome:
-    """The same failure with fewer kinds of faults, and after no more steps than it takes.
-
-    Each kind that is not needed goes; what remains is run up to the step that failed, where every step before it held.
-    A run may take half a minute, and there are many kinds: after `seconds_max` it is as plain as it has become.
-    """
-    assert failed.violation is not None
-    found, kinds, began_s = failed, list(failed.faults), time.monotonic()
-    for number, kind in enumerate(list(kinds), 1):
-        if time.monotonic() - began_s > seconds_max:
-            tell(f"{number - 1} of {len(failed.faults)} kinds of faults were left out in turn: there is no more time")
-            break
-        tell(f"{number} of {len(failed.faults)}: without {kind}")
-        fewer = tuple(each for each in kinds if each != kind)
-        outcome = run(replace(failed.options, faults=fewer)) if fewer else failed
-        if outcome.violation is not None and outcome.violation.invariant == failed.violation.invariant and fewer:
-            tell(f"fails without {kind} too, after {outcome.steps} steps")
-            found, kinds = outcome, list(fewer)
-    assert found.violation is not None
-    return run(replace(found.options, steps_max=found.violation.step), whole_transcript=True)

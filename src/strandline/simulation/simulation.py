@@ -40,6 +40,7 @@ STEPS_PER_MOMENT_MAX = 20_000
 class Simulation:
     def __init__(self, options: Options, *, transcript_lines_max: int | None = 400) -> None:
         self.options = options
+        self.steps_max = options.steps_max  # whoever looks on may end it sooner
         self.world = World(options.seed, transcript_lines_max=transcript_lines_max)
         self.chance = self.world.chance("simulation")
         self.network = Network(self.world, self.world.chance("network"))
@@ -246,7 +247,7 @@ class Simulation:
 
     def step(self) -> None:
         world = self.world
-        if self.options.steps_max is not None and world.steps >= self.options.steps_max:
+        if self.steps_max is not None and world.steps >= self.steps_max:
             raise OutOfSteps
         event = world.next_event()
         if event is None or event.callback is None:

@@ -38,7 +38,7 @@ class Unforeseen(logging.Handler):
         LOGGER.setLevel(level)
 
     def emit(self, record: logging.LogRecord) -> None:
-        self._world.transcript.append(f"{self._world.now_us / 1000:12.3f}   {record.name[11:]}: {record.getMessage()}")
+        self._world.keep(f"{self._world.now_us / 1000:12.3f}   {record.name[11:]}: {record.getMessage()}")
         if record.exc_info and record.exc_info[1] is not None:
             self.failures.append(
                 f"{record.getMessage()[:200]}\n{''.join(traceback.format_exception(record.exc_info[1]))}"

@@ -55,6 +55,7 @@ class World:
         self.steps = 0
         self.seasons = Seasons(self.chance("seasons"), 0, 0)  # busy, until somebody says otherwise
         self.transcript: deque[str] = deque(maxlen=transcript_lines_max)
+        self.listener: Callable[[str], object] | None = None  # hears each line as it comes; it may not raise
         self._heap: list[tuple[int, int, Event]] = []
         self._events_made = 0
         self._hash = hashlib.blake2b(digest_size=8)
@@ -118,4 +119,10 @@ class World:
         """For the fingerprint and for whoever reads what happened."""
         line = f"{self.now_us / 1000:12.3f} {line}"
         self._hash.update(line.encode())
+        self.keep(line)
+
+    def keep(self, line: str) -> None:
+        """For the reader alone."""
         self.transcript.append(line)
+        if self.listener is not None:
+            self.listener(line)

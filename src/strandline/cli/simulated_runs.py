@@ -1,0 +1,123 @@
+"""The runs that `strandline simulate` is asked for: all of them, told as they come, and their total."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Generator, Iterator
+from contextlib import closing, nullcontext
+from dataclasses import dataclass, replace
+
+from strandline.cli.output import EXIT_FAULT, EXIT_INTERRUPTED, EXIT_VOID, CannotRead, counted
+from strandline.cli.progress_line import OutputPast, ProgressLine
+from strandline.cli.simulation_tellers import JsonTeller, Teller, TextTeller
+from strandline.cli.simulation_total import Total
+from strandline.cli.watched_runs import WatchedRuns
+from strandline.simulation.many_runs import run_all
+from strandline.simulation.options import Options
+from strandline.simulation.plainest import plainest
+from strandline.simulation.runs import Outcome
+from strandline.simulation.scenario import Scenario
+
+LINES_FOR_SEEDS_MAX = 10  # of more than that only the failures are told
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wishes:
+    """What is to be done with the runs."""
+
+    output_format: str
+    replay: bool
+    seeds: int = 1
+    jobs: int = 1
+    save_path: str | None = None  # for the first that fails, or the only one
+    kept: tuple[str, Scenario] | None = None  # the file that the one run is from
+
+
+class SimulatedRuns:
+    def __init__(self, wishes: Wishes) -> None:
+        self._wishes = wishes
+        self._total = Total()
+        self._watched = WatchedRuns()
+        self._progress = ProgressLine(self._how_far)
+        self._output = OutputPast(wishes.output_format, self._progress)
+        self._is_live = wishes.replay and wishes.jobs == 1 and not self._output.is_json
+        self._keeps_transcript = wishes.replay and not self._is_live
+        if self._is_live:
+            self._watched.replay_to = self._output
+        self._teller = self._suitable_teller()
+        self._is_saved = False
+
+    def exit_code_of(self, wanted: Iterator[Options]) -> int:
+        is_interrupted = False
+        try:
+            # What is printed while it happens is progress enough.
+            with nullcontext() if self._is_live else self._progress, closing(self._outcomes(wanted)) as outcomes:
+                for outcome in outcomes:
+                    self._take(outcome)
+                    self._output.flush()
+        except KeyboardInterrupt:
+            is_interrupted = True
+        self._teller.end(self._total)
+        if is_interrupted:
+            self._output.note(
+                f"strandline: interrupted after {self._total.seeds:,} of {counted(self._wishes.seeds, 'seed')}"
+            )
+            return EXIT_INTERRUPTED
+        return self._judged()
+
+    def _suitable_teller(self) -> Teller:
+        if self._output.is_json:
+            return JsonTeller(self._output, replay=self._wishes.replay)
+        each = self._wishes.replay or self._wishes.seeds <= LINES_FOR_SEEDS_MAX
+        return TextTeller(self._output, replay=self._keeps_transcript, each=each)
+
+    def _outcomes(self, wanted: Iterator[Options]) -> Generator[Outcome, None, None]:
+        keep = self._keeps_transcript
+        if self._wishes.jobs > 1:
+            return run_all(wanted, self._wishes.jobs, whole_transcript=keep)
+        return (self._watched.run(options, whole_transcript=keep) for options in wanted)
+
+    def _take(self, outcome: Outcome) -> None:
+        self._total.add(outcome)
+        self._teller.tell(outcome)
+        if self._wishes.kept is not None:
+            self._teller.tell_scenario(*self._wishes.kept, outcome.without_transcript() if self._is_live else outcome)
+        elif outcome.violation is not None:
+            shown = plainest(outcome, lambda line: self._output.note(f"  {line}"))
+            self._teller.tell_shortest(shown)
+            # Not cut where it failed: once that is mended, the rest is to be looked at, too.
+            self._save(replace(shown, options=replace(shown.options, steps_max=outcome.options.steps_max)))
+        elif self._wishes.seeds == 1 and not self._total.is_void:
+            self._save(outcome)
+
+    def _save(self, outcome: Outcome) -> None:
+        path = self._wishes.save_path
+        if path is None or self._is_saved:
+            return
+        try:
+            with open(path, "w", encoding="utf-8") as file:
+                file.write(Scenario.of(outcome).as_json())
+        except OSError as error:
+            raise CannotRead(f"{path} cannot be written: {error.strerror or error}") from error
+        self._is_saved = True
+        self._output.note(f"strandline: {path} has it: strandline simulate --scenario {path} runs it again")
+
+    def _judged(self) -> int:
+        if self._total.violations:
+            return EXIT_FAULT
+        if self._total.is_void:
+            self._output.note("strandline: void: nothing was acknowledged in any run, so nothing is shown")
+            return EXIT_VOID
+        if self._wishes.save_path is not None and not self._is_saved:
+            self._output.note(
+                f"strandline: no run failed, so {self._wishes.save_path} is not written: to save a sound one, ask for"
+                " its seed alone"
+            )
+        return 0
+
+    def _how_far(self) -> str:
+        total = self._total
+        return (
+            f"{total.seeds:,} of {counted(self._wishes.seeds, 'seed')}, {total.hours:.2f} hours simulated,"
+            f" {counted(total.violations, 'violation')}, {time.monotonic() - total.began.clock_s:.0f} s{self._watched}"
+        )

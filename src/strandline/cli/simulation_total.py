@@ -1,0 +1,84 @@
+"""The total of any number of simulated runs: none of them is kept."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from strandline.cli.output import counted
+from strandline.simulation.runs import Outcome
+
+MS_PER_HOUR = 3_600_000
+
+
+class Spent(NamedTuple):
+    clock_s: float
+    core_s: float
+
+
+def _spent() -> Spent:
+    """By this process, and by those that it started and that have ended."""
+    return Spent(time.monotonic(), sum(os.times()[:4]))
+
+
+@dataclass(slots=True)
+class Total:
+    began: Spent = field(default_factory=_spent)
+    seeds: int = 0
+    cut: int = 0  # by --steps
+    simulated_ms: int = 0
+    steps: int = 0
+    acknowledged: int = 0
+    read: int = 0
+    faults: Counter[str] = field(default_factory=Counter)
+    violations: int = 0
+
+    def add(self, outcome: Outcome) -> None:
+        self.seeds += 1
+        self.cut += outcome.is_cut
+        self.simulated_ms += outcome.simulated_ms
+        self.steps += outcome.steps
+        self.acknowledged += outcome.acknowledged
+        self.read += outcome.read
+        self.faults += outcome.faults
+        self.violations += outcome.violation is not None
+
+    @property
+    def hours(self) -> float:
+        return self.simulated_ms / MS_PER_HOUR
+
+    @property
+    def is_void(self) -> bool:
+        """Where nothing was acknowledged nothing can be lost, and who finds nothing has shown nothing."""
+        return self.acknowledged == 0 and self.violations == 0
+
+    def __str__(self) -> str:
+        by_clock, by_core = (
+            self.hours * 60 / max(after - before, 0.01) for before, after in zip(self.began, _spent(), strict=True)
+        )
+        return (
+            f"{counted(self.seeds, 'seed')}{self._cut_text()}, {self.hours:.2f} hours simulated ({by_clock:.1f} in a"
+            f" minute of the clock, {by_core:.1f} of a core), {self.acknowledged:,} acknowledged,"
+            f" {counted(self.faults.total(), 'fault')}, {counted(self.violations, 'violation')}"
+        )
+
+    def _cut_text(self) -> str:
+        if not self.cut:
+            return ""
+        return " (cut by --steps)" if self.seeds == 1 else f" ({self.cut:,} cut by --steps)"
+
+    def as_fields(self) -> dict[str, Any]:
+        return {
+            "seeds": self.seeds,
+            "cut": self.cut,
+            "steps": self.steps,
+            "simulated_seconds": self.simulated_ms / 1000,
+            "acknowledged": self.acknowledged,
+            "read": self.read,
+            "faults": dict(sorted(self.faults.items())),
+            "violations": self.violations,
+            "void": self.is_void,
+        }

@@ -1,0 +1,194 @@
+"""`strandline simulate --save` and `--scenario`: a failure becomes a file, and the file says whether it still fails."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+from tests.simulation.mutations import named
+
+from strandline.cli.main import cli
+from strandline.cli.output import EXIT_FAULT, EXIT_UNREADABLE, EXIT_VOID
+
+WORLD = ("--seed", "1", "--load", "records", "--seconds", "5")
+
+
+def simulate(*arguments: str, exit_code: int = 0) -> Result:
+    result = CliRunner().invoke(cli, ["simulate", *arguments])
+    assert result.exit_code == exit_code, result.output
+    return result
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "kept.json"
+
+
+def saved_failure(path: Path, *arguments: str) -> dict[str, Any]:
+    with pytest.MonkeyPatch.context() as patch:
+        answer_alone(patch)
+        told = simulate(*WORLD, *arguments, "--save", str(path), exit_code=EXIT_FAULT).stderr
+    assert f"strandline: {path} has it: strandline simulate --scenario {path} runs it again\n" in told
+    scenario: dict[str, Any] = json.loads(path.read_text())
+    return scenario
+
+
+def answer_alone(patch: pytest.MonkeyPatch) -> None:
+    named("acks=all is answered by the leader alone").switch_off(patch)
+
+
+def test_a_failure_is_saved_as_the_plainest_run_that_shows_it_and_goes_to_its_end(path: Path) -> None:
+    """Not cut where it failed: once it is mended the rest is looked at, too."""
+    scenario = saved_failure(path)
+    assert scenario["version"] == 1
+    assert scenario["options"] == {
+        "seed": 1, "brokers": 3, "seconds": 5, "faults": [], "load": ["records"], "steps": None,
+    }  # fmt: skip
+    assert scenario["violation"]["invariant"] == "AcknowledgedStays"
+    assert len(scenario["fingerprint"]) == 16
+
+
+def test_of_several_seeds_the_first_that_fails_is_saved(path: Path) -> None:
+    assert saved_failure(path, "--seeds", "2", "--jobs", "1")["options"]["seed"] == 1
+
+
+def test_what_still_fails_in_the_same_way_is_the_same_run(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    fingerprint = saved_failure(path)["fingerprint"]
+    answer_alone(monkeypatch)
+    told = simulate("--scenario", str(path), exit_code=EXIT_FAULT).stdout
+    sentence = f"{path}: it still fails, as AcknowledgedStays; the same run, step for step ({fingerprint})"
+    assert sentence in told.splitlines()
+    assert "is acknowledged by b" in told, "what happened before is told"
+    assert "The shortest way" not in told
+
+
+def test_what_is_mended_is_sound_now_and_another_run(path: Path) -> None:
+    fingerprint = saved_failure(path)["fingerprint"]
+    told = simulate("--scenario", str(path)).stdout
+    assert f"{path}: it is sound now, and failed as AcknowledgedStays; another run than the saved one (" in told
+    assert f", then {fingerprint})" in told
+
+
+def test_what_fails_as_something_else_says_so(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    scenario = saved_failure(path)
+    scenario["violation"]["invariant"] = "OneLeader"
+    path.write_text(json.dumps(scenario))
+    answer_alone(monkeypatch)
+    told = simulate("--scenario", str(path), exit_code=EXIT_FAULT).stdout
+    assert f"{path}: it still fails, as AcknowledgedStays, and no longer as OneLeader; the same run" in told
+
+
+def test_a_sound_run_is_saved_too_and_found_again(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    simulate(*WORLD, "--save", str(path))
+    assert json.loads(path.read_text())["violation"] is None
+    assert f"{path}: it is sound, as it was; the same run, step for step (" in simulate("--scenario", str(path)).stdout
+    answer_alone(monkeypatch)
+    told = simulate("--scenario", str(path), exit_code=EXIT_FAULT).stdout
+    assert f"{path}: it fails now, as AcknowledgedStays, and was sound; another run" in told
+
+
+def test_a_scenario_in_json_and_all_that_happens_in_it(path: Path) -> None:
+    fingerprint = saved_failure(path)["fingerprint"]
+    document = json.loads(simulate("--scenario", str(path), "--replay", "--format", "json").stdout)
+    (run,) = document["runs"]
+    assert run["scenario"]["violation"]["invariant"] == "AcknowledgedStays"
+    assert (run["scenario"]["fingerprint"], run["scenario"]["is_same_run"]) == (fingerprint, False)
+    assert run["violation"] is None
+    assert len(run["transcript"]) > 10
+    lines = simulate("--scenario", str(path), "--replay").stdout.splitlines()
+    assert lines[: len(run["transcript"])] == run["transcript"]
+
+
+def test_what_happens_in_a_scenario_that_fails_is_told_once(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    saved_failure(path)
+    answer_alone(monkeypatch)
+    for replay in ((), ("--replay",)):
+        lines = simulate("--scenario", str(path), *replay, exit_code=EXIT_FAULT).stdout.splitlines()
+        told = [line for line in lines if " is acknowledged by b" in line]
+        assert len(told) == len(set(told)) > 0
+
+
+def test_of_several_sound_seeds_none_is_saved(path: Path) -> None:
+    told = simulate(*WORLD, "--seeds", "2", "--jobs", "1", "--save", str(path)).stderr
+    assert told == f"strandline: no run failed, so {path} is not written: to save a sound one, ask for its seed alone\n"
+    assert not path.exists()
+
+
+def test_a_void_run_is_not_saved(path: Path) -> None:
+    simulate(*WORLD, "--steps", "10", "--save", str(path), exit_code=EXIT_VOID)
+    assert not path.exists()
+
+
+def test_a_place_that_cannot_be_written_is_refused_before_anything_runs(tmp_path: Path) -> None:
+    for place, why in (
+        (tmp_path / "nowhere" / "kept.json", f"there is no folder {tmp_path / 'nowhere'}: make it first"),
+        (tmp_path, f"{tmp_path} is a folder: name a file"),
+    ):
+        result = simulate(*WORLD, "--save", str(place), exit_code=EXIT_UNREADABLE)
+        assert result.stdout == ""
+        assert why in result.stderr
+
+
+@pytest.mark.parametrize("option", [("--seed", "2"), ("--faults", "kill"), ("--steps", "5"), ("--save", "other.json")])
+def test_a_scenario_says_all_of_it_itself(path: Path, option: tuple[str, str]) -> None:
+    result = simulate("--scenario", str(path), *option, exit_code=EXIT_UNREADABLE)
+    assert f"{option[0]} cannot go with --scenario, which has it all in its file" in result.stderr
+
+
+def broken(**changes: Any) -> str:
+    options = {"seed": 1, "brokers": 3, "seconds": 5, "faults": None, "load": ["records"], "steps": None}
+    scenario = {"version": 1, "options": options, "violation": None, "fingerprint": "0" * 16}
+    for name, value in changes.items():
+        (options if name in options or name == "colour" else scenario)[name] = value
+    return json.dumps(scenario)
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("", "it is not JSON"),
+        ("{", "it is not JSON"),
+        ("[" * 100_000, "it is not JSON"),
+        ("\udcff", "it is not JSON"),
+        ("[1]", "it is not an object"),
+        ("{}", "version is missing"),
+        (broken(version=2), "version is 2, and this Strandline knows version 1"),
+        (broken(options=[]), "options is not an object"),
+        (broken(seed="x"), "seed is not a whole number"),
+        (broken(seed=True), "seed is not a whole number"),
+        (broken(brokers=0), "brokers is 0, and must be 1 to 9"),
+        (broken(brokers=10), "brokers is 10, and must be 1 to 9"),
+        (broken(seconds=0), "seconds is 0, and must be at least 1"),
+        (broken(steps=0), "steps is 0, and must be at least 1"),
+        (broken(faults="kill"), "faults is not a list of names"),
+        (broken(faults=["flood"]), "faults has flood, which is not known"),
+        (broken(load=[]), "load is empty"),
+        (broken(load=["records", "records"]), "load has records twice"),
+        (broken(load=[["records"]]), "load is not a list of names"),
+        (broken(colour="red"), "options has colour, which is not known"),
+        (broken(surprise=1), "it has surprise, which is not known"),
+        (broken(about=1), "about is not text"),
+        (broken(fingerprint=None), "fingerprint is not text"),
+        (broken(violation="OneLeader"), "violation is not an object"),
+        (broken(violation={}), "invariant is missing"),
+        (broken(violation={"invariant": "OneLeader", "sentence": "two", "step": -1}), "step is -1, and must be at"),
+    ],
+)
+def test_a_file_that_is_no_scenario_is_one_plain_sentence(path: Path, text: str, why: str) -> None:
+    path.write_bytes(text.encode("utf-8", "surrogateescape"))
+    result = simulate("--scenario", str(path), exit_code=EXIT_UNREADABLE)
+    assert result.stdout == ""
+    assert result.stderr.startswith(f"strandline: {path} is not a scenario: {why}")
+    assert result.stderr.endswith("; strandline simulate --save FILE writes one\n")
+    assert result.stderr.count("\n") == 1
+
+
+def test_a_file_that_cannot_be_read_is_one_plain_sentence(tmp_path: Path) -> None:
+    gone = simulate("--scenario", str(tmp_path / "gone.json"), exit_code=EXIT_UNREADABLE).stderr
+    assert gone == f"strandline: {tmp_path / 'gone.json'} is not a scenario: there is no such file\n"
+    folder = simulate("--scenario", str(tmp_path), exit_code=EXIT_UNREADABLE).stderr
+    assert folder == f"strandline: {tmp_path} is not a scenario: {os.strerror(21)}\n"

@@ -1,0 +1,45 @@
+"""`python -m tests.simulation.hunt`: says what it is for, lists what there is to hunt, refuses what there is not."""
+
+from __future__ import annotations
+
+import pytest
+from tests.simulation import hunt
+from tests.simulation.load_mutations import ALL_MUTATIONS
+
+
+def test_its_help_says_what_it_does_and_gives_an_example(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        hunt.main(["--help"])
+    assert ended.value.code == 0
+    told = " ".join(capsys.readouterr().out.split())
+    assert "Switches one safeguard of the brokers off at a time" in told
+    assert "python -m tests.simulation.hunt --seeds 20 acks=all 'anybody may be elected'" in told
+
+
+def test_it_lists_the_mutations_that_its_words_are_in(capsys: pytest.CaptureFixture[str]) -> None:
+    assert hunt.main(["--list"]) == 0
+    assert capsys.readouterr().out.splitlines() == [mutation.name for mutation in ALL_MUTATIONS]
+    assert hunt.main(["--list", "acks=all"]) == 0
+    assert capsys.readouterr().out == "acks=all is answered by the leader alone\n"
+
+
+def test_a_word_that_is_in_no_mutation_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    assert hunt.main(["acks=all", "nosuchword", "norsuch"]) == 2
+    printed, complaint = capsys.readouterr()
+    assert printed == ""
+    assert complaint == "hunt: no mutation has nosuchword or norsuch in its name: --list has all of them\n"
+
+
+def test_seeds_and_jobs_are_at_least_one(capsys: pytest.CaptureFixture[str]) -> None:
+    for option in ("--seeds", "--jobs"):
+        with pytest.raises(SystemExit) as ended:
+            hunt.main([option, "0"])
+        assert ended.value.code == 2
+        assert "0 is too few: at least 1" in capsys.readouterr().err
+
+
+def test_what_it_found_is_a_row_and_a_count(capsys: pytest.CaptureFixture[str]) -> None:
+    assert hunt.main(["--seeds", "1", "acks=all"]) == 0
+    printed, counted = capsys.readouterr()
+    assert printed == "| acks=all is answered by the leader alone | AcknowledgedStays | 1 |\n"
+    assert counted == "1 of 1 noticed, within 1 seed\n"
