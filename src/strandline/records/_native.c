@@ -12,6 +12,8 @@ static PyMethodDef methods[] = {
     {"append_columns", append_columns, METH_VARARGS,
      "append_columns(section, batch, cursor, buffers) -> DONE, UNSOUND, or the number of the buffer that is too small"},
     {"crc32c", fast_crc32c, METH_O, "crc32c(data) -> CRC-32C; only where HAS_FAST_CRC32C"},
+    {"crc32c_by_instruction", narrow_crc32c, METH_O,
+     "crc32c_by_instruction(data) -> the same, as a processor without AVX-512 does it"},
     {NULL, NULL, 0, NULL},
 };
 

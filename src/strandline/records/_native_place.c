@@ -82,10 +82,8 @@ PyObject *place_batches(PyObject *Py_UNUSED(module), PyObject *arguments)
                           &limits.size_bytes_max, &limits.bytes_left, &limits.last_offset_max,
                           &limits.base_timestamp_min, &limits.max_timestamp_max))
         return NULL;
-    if (!has_fast_crc32c()) {
-        PyErr_SetString(PyExc_RuntimeError, "this processor has no AVX-512 with VPCLMULQDQ");
+    if (refuse_without_fast_crc32c())
         return NULL;
-    }
     PyObject *batches = PySequence_Fast(sequence, "batches come in a sequence");
     PyObject *notes = PyList_New(0), *identities = PyList_New(0);
     int outcome = batches == NULL || notes == NULL || identities == NULL ? -1 : 1;

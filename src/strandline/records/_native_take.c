@@ -41,9 +41,8 @@ PyObject *take_batches(PyObject *Py_UNUSED(module), PyObject *arguments)
     if (!PyArg_ParseTuple(arguments, "y*nLi(LLL)", &buffer, &position, &next_offset, &leader_epoch, &room.bytes_left,
                           &room.last_offset_max, &room.max_timestamp_max))
         return NULL;
-    if (!has_fast_crc32c()) {
+    if (refuse_without_fast_crc32c()) {
         PyBuffer_Release(&buffer);
-        PyErr_SetString(PyExc_RuntimeError, "this processor has no AVX-512 with VPCLMULQDQ");
         return NULL;
     }
     PyObject *notes = PyList_New(0), *origins = PyList_New(0);

@@ -5,7 +5,7 @@ A leader verifies the head and the CRC of each batch and sets base offset and le
 counts, timestamps, bits that only few may set, the room in the segment. The long way (`log.admission`) finds out what,
 or that there was nothing after all: whoever stops too early here is slow, not wrong.
 
-Compiled where there is a compiler, and a processor with a fast CRC; a test holds the twins equal.
+Compiled where there is a compiler, and a processor with the crc32 instruction; a test holds the twins equal.
 """
 
 from __future__ import annotations
