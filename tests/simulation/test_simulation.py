@@ -41,7 +41,7 @@ KEPT_WITH_LOAD = (
     (31486327, 120, ("retention",)),
     (31486345, 60, ("deletions",)),
     (31486405, 120, ("transactions",)),
-    (31486535, 80, LOADS),
+    (31486535, 80, tuple(load for load in LOADS if load != "lookups")),
     (31486539, 60, ("retention",)),
     (72000279, 1_200, ("flushes",)),
     (175027398, 1_200, ("deletions",)),
@@ -50,6 +50,7 @@ KEPT_WITH_LOAD = (
     (1897581380, 1_200, ("transactions", "compaction")),
     (1897581880, 1_200, ("flushes",)),
     (1897581978, 1_200, ("compaction",)),
+    (7016, 1_200, ("records", "lookups")),
 )
 
 

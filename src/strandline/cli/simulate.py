@@ -10,14 +10,14 @@ from strandline.cli.output import EXIT_FAULT, EXIT_INTERRUPTED, Output, ToolComm
 from strandline.cli.simulation_tellers import JsonTeller, Teller, TextTeller, Total
 from strandline.simulation.loads import LOADS, loads_of
 from strandline.simulation.many_runs import cores, run_all
-from strandline.simulation.nemesis import FAULTS
+from strandline.simulation.nemesis import FAULTS, FAULTS_BY_NAME
 from strandline.simulation.options import Options
 
 LINES_FOR_SEEDS_MAX = 10  # of more than that only the failures are told
 
 
 def _fault_names(_: click.Context, __: click.Parameter, value: str | None) -> tuple[str, ...] | None:
-    return None if value is None else _names_among(FAULTS, value)
+    return None if value is None else _names_among((*FAULTS, *FAULTS_BY_NAME), value)
 
 
 def _load_names(_: click.Context, __: click.Parameter, value: str | None) -> tuple[str, ...] | None:
@@ -38,7 +38,12 @@ def _names_among(known: tuple[str, ...], value: str) -> tuple[str, ...]:
 @click.option("--brokers", type=click.IntRange(1, 9), default=3, show_default=True)
 @click.option("--seconds", type=click.IntRange(1), default=1200, show_default=True, help="Of them 120 are busy.")
 @click.option("--steps", "steps_max", type=click.IntRange(1), help="Stop after so many steps.")
-@click.option("--faults", callback=_fault_names, metavar="NAME,…", help=f"Only these of: {', '.join(FAULTS)}.")
+@click.option(
+    "--faults",
+    callback=_fault_names,
+    metavar="NAME,…",
+    help=f"Only these of: {', '.join(FAULTS)}; and, only where named, {', '.join(FAULTS_BY_NAME)}.",
+)
 @click.option(
     "--load", callback=_load_names, metavar="NAME,…", help=f"These of: {', '.join(LOADS)}; else the seed draws some."
 )
