@@ -51,6 +51,7 @@ KEPT_WITH_LOAD = (
     (1897581880, 1_200, ("flushes",)),
     (1897581978, 1_200, ("compaction",)),
     (7016, 1_200, ("records", "lookups")),
+    (7206, 120, ("records", "lookups", "flushes", "reassignments")),
 )
 
 
