@@ -35,9 +35,9 @@ NAME = TopicPartition("orders", 0)
 REPLICAS = (BROKER_ID, FOLLOWER_ID)
 
 
-def log_of(*values: bytes) -> Log:
+def log_of(*values: bytes, settings: LogSettings = LogSettings(segment_index_bytes=12_000)) -> Log:  # noqa: B008
     """As a follower had it when its leader died."""
-    log = open_log(SimulatedDisk(), f"/{NAME}", NAME, LogSettings(segment_index_bytes=12_000), now_ms=0)
+    log = open_log(SimulatedDisk(), f"/{NAME}", NAME, settings, now_ms=0)
     log.append([batch_of(value) for value in values], leader_epoch=0, now_ms=0)
     return log
 
@@ -84,3 +84,18 @@ def test_a_new_leader_knows_where_the_log_begins_and_not_yet_where_it_ends() -> 
     partition.replicate()
     assert listed(partition, LATEST) == (ErrorCode.NONE, 3)
     assert listed(partition, 0)[0] == ErrorCode.NONE
+
+
+def test_a_new_leader_whose_disk_is_slow_does_not_tell_an_older_end_than_the_last_one() -> None:
+    """Found by the simulator. All in-sync replicas have the records, but where `flush.messages` says so nobody is shown
+    what this disk has not got; the leader before has shown them."""
+    log = log_of(b"a", b"b", b"c", settings=LogSettings(segment_index_bytes=12_000, flush_messages=1))
+    partition = PartitionAlone(NAME, UUID(int=9).bytes, log, min_insync_replicas=2)
+    partition.lead(1, replicas=REPLICAS)
+    partition.replicate()
+    assert listed(partition, LATEST) == (ErrorCode.OFFSET_NOT_AVAILABLE, -1)
+    assert listed(partition, 0) == (ErrorCode.OFFSET_NOT_AVAILABLE, -1)
+
+    partition.log.flush(0)
+    partition.was_flushed()
+    assert listed(partition, LATEST) == (ErrorCode.NONE, 3)

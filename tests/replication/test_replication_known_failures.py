@@ -448,9 +448,9 @@ def test_16_what_is_only_on_the_leader_is_not_shown() -> None:
 def test_16_a_new_leader_does_not_say_where_the_log_ends_before_it_knows() -> None:
     """KIP-207: its high watermark may be behind what a consumer has read from the leader before."""
     leader = leading((1, 2), log_end_offset=4, high_watermark=2)
-    assert refusal(leader.check_offsets_available) is ErrorCode.OFFSET_NOT_AVAILABLE
+    assert refusal(lambda: leader.check_offsets_available(leader.high_watermark)) is ErrorCode.OFFSET_NOT_AVAILABLE
     leader.follower_fetched(2, 4, 0)
-    leader.check_offsets_available()
+    leader.check_offsets_available(leader.high_watermark)
 
 
 # Broker 1 leads in epochs 0 and 2 and does not hear of 1, in which broker 2 had to cut what it had acknowledged.

@@ -21,6 +21,8 @@ from tests.simulation.mutations import (
 
 from strandline.broker import led_groups, led_transactions
 from strandline.broker.commit_queue import CommitQueue
+from strandline.broker.follower_fetches import FollowerFetches
+from strandline.broker.handlers import list_offsets
 from strandline.broker.housekeeping import retention_rounds
 from strandline.broker.housekeeping.log_cleaner import LogCleaner
 from strandline.broker.led_transactions import Written
@@ -34,12 +36,16 @@ from strandline.controller import deletion
 from strandline.controller.states import ReplicaState
 from strandline.groups.classic_group import ClassicGroup
 from strandline.groups.offsets import NO_PRODUCER_ID, Offsets
-from strandline.log import producer_entry, producer_state
+from strandline.log import lookup, producer_entry, producer_state
 from strandline.log.compaction_filter import CompactionFilter
 from strandline.log.log import Log
 from strandline.log.log_directory import LogDirectory
 from strandline.log.retention import plan_retention
 from strandline.model.failures import ErrorCode
+from strandline.records.record import read_records
+from strandline.replication.effects import NO_BROKER_EPOCH
+from strandline.replication.isr import InSyncReplicas
+from strandline.replication.leader import Leader
 from strandline.simulation.inode import FileNode
 from strandline.transactions import adding, ending, shard
 from strandline.transactions.commands import EndTransaction
@@ -47,6 +53,7 @@ from strandline.transactions.epochs import current_producer
 from strandline.transactions.verification_requests import ProducerSupport
 
 TRANSACTIONS, GROUPS = ("transactions",), ("groups",)
+LOOKUPS = ("records", "lookups")
 CLEANED = ("transactions", "compaction")
 
 
@@ -197,6 +204,36 @@ def insist_at_once(patch: Patch) -> None:
     patch.setattr(StoreReads, "pause", no_pause)
 
 
+def find_batches(patch: Patch) -> None:
+    """The first record of a batch stands for all of it."""
+
+    def first_alone(data: Any, limit: int) -> Any:
+        first, *others = read_records(data, limit)
+        return [first._replace(timestamp=max(record.timestamp for record in (first, *others)))]
+
+    patch.setattr(lookup, "read_records", first_alone)
+
+
+def take_any_marker(patch: Patch) -> None:
+    """Of whatever coordinator and producer epoch. Each is enough where a producer has an epoch for each transaction."""
+    patch.setattr(producer_state, "refuse_fenced_marker", nothing)
+
+
+def trust_every_life(patch: Patch) -> None:
+    """What a broker said before it was started again counts (KIP-903). Each of three is enough: such a fetch is
+    refused, or it does not bring its sender into the ISR, or the ISR is not written."""
+
+    def check(_: FollowerFetches, partition: Partition, followed: Any, replica: Any) -> Leader:
+        partition.check_leader()
+        assert partition.leader is not None
+        partition.leader.check_follower_fetch(replica.replica_id, leader_epoch=followed.current_leader_epoch)
+        return partition.leader
+
+    patch.setattr(FollowerFetches, "_check_follower", check)
+    patch.setattr(InSyncReplicas, "_is_eligible", always)
+    patch.setattr(InSyncReplicas, "_broker_epoch", lambda *_: NO_BROKER_EPOCH)
+
+
 LOAD_MUTATIONS = (
     Mutation(
         "the last batch of a producer alone is remembered",
@@ -293,6 +330,14 @@ LOAD_MUTATIONS = (
         seed=2,
         load=TRANSACTIONS,
     ),
+    Mutation(
+        "markers of any epoch are taken",
+        take_any_marker,
+        ("old_markers",),
+        invariant="WholeTransactions",
+        seed=1,
+        load=TRANSACTIONS,
+    ),
     Mutation("markers are compacted away", drop_markers, ELECTIONS, invariant="LastStableOffset", seed=1, load=CLEANED),
     Mutation(
         "offsets are acknowledged before they are replicated",
@@ -353,6 +398,32 @@ LOAD_MUTATIONS = (
         invariant="StrongIsr",
         seed=1,
         load=("flushes",),
+    ),
+    Mutation(
+        "a new leader tells at once where its log ends",
+        replaced(Leader, "check_offsets_available", nothing),
+        DEATHS,
+        invariant="LatestGoesUp",
+        seed=2,
+        load=LOOKUPS,
+    ),
+    Mutation(
+        "what is not committed is told of",
+        replaced(list_offsets, "_limit", lambda partition, *_: partition.log.log_end_offset),
+        ELECTIONS,
+        invariant="LatestGoesUp",
+        seed=2,
+        load=LOOKUPS,
+    ),
+    Mutation(
+        "a batch is found, not a record", find_batches, ELECTIONS, invariant="FirstOfItsTime", seed=1, load=LOOKUPS
+    ),
+    Mutation(
+        "what a broker said in an earlier life counts",
+        trust_every_life,
+        ("old_life",),
+        invariant="StrongIsr",
+        seed=1,
     ),
     Mutation(
         "the controller insists without a pause",

@@ -39,7 +39,7 @@ KEPT_WITH_LOAD = (
     (530079, 120, ("records", "flushes")),
     (31486327, 120, ("retention",)),
     (31486405, 120, ("transactions",)),
-    (31486535, 80, LOADS),
+    (31486535, 80, tuple(load for load in LOADS if load != "lookups")),
     (72000279, 1_200, ("flushes",)),
     (175027398, 1_200, ("deletions",)),
     (1094432344, 1_200, ("transactions", "reassignments")),
@@ -47,6 +47,8 @@ KEPT_WITH_LOAD = (
     (1897581380, 1_200, ("transactions", "compaction")),
     (1897581880, 1_200, ("flushes",)),
     (1897581978, 1_200, ("compaction",)),
+    (7016, 1_200, ("records", "lookups")),
+    (7206, 120, ("records", "lookups", "flushes", "reassignments")),
 )
 
 

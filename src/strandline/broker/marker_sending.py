@@ -54,7 +54,7 @@ class MarkerSender:
         self._session = session
         self._host = host
         self._queues: dict[int, deque[Waiting]] = {}
-        self._under_way: set[int] = set()
+        self.under_way: set[int] = set()  # to these leaders
         self._topics: dict[str, tuple[UUID, int]] = {}  # with their partition counts
         self._deleted: OrderedDict[str, None] = OrderedDict()
         self._looking: set[TopicPartition] = set()
@@ -80,8 +80,8 @@ class MarkerSender:
     # Requests.
 
     def _send_next(self, leader: int) -> None:
-        if leader not in self._under_way and self._queues.get(leader):
-            self._under_way.add(leader)
+        if leader not in self.under_way and self._queues.get(leader):
+            self.under_way.add(leader)
             begin(self._write(leader, self._take(leader)))
 
     def _take(self, leader: int) -> list[Waiting]:
@@ -110,7 +110,7 @@ class MarkerSender:
             errors = _errors_in(response)
         except PeerFailed:
             pass  # what became of them nobody knows
-        self._under_way.discard(leader)
+        self.under_way.discard(leader)
         for marker, written in waiting:
             written(
                 marker.written(

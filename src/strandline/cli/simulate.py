@@ -12,7 +12,7 @@ from strandline.cli.output import ToolCommand
 from strandline.cli.simulated_runs import SimulatedRuns, Wishes
 from strandline.simulation.loads import LOADS, loads_of
 from strandline.simulation.many_runs import cores
-from strandline.simulation.nemesis import FAULTS
+from strandline.simulation.nemesis import FAULTS, FAULTS_BY_NAME
 from strandline.simulation.options import BROKERS_MAX, Options
 from strandline.simulation.runs import NO_FAULTS
 from strandline.simulation.scenario import load_scenario
@@ -26,7 +26,7 @@ BESIDE_SCENARIO = {"scenario", "replay", "output_format"}
 
 
 def _fault_names(_: click.Context, __: click.Parameter, value: str | None) -> tuple[str, ...] | None:
-    return None if value is None else () if value == NO_FAULTS else _names_among(FAULTS, value)
+    return None if value is None else () if value == NO_FAULTS else _names_among((*FAULTS, *FAULTS_BY_NAME), value)
 
 
 def _load_names(_: click.Context, __: click.Parameter, value: str | None) -> tuple[str, ...] | None:
@@ -64,7 +64,12 @@ def _place_to_save(_: click.Context, __: click.Parameter, value: str | None) -> 
 @click.option("--brokers", type=click.IntRange(1, BROKERS_MAX), default=3, show_default=True)
 @click.option("--seconds", type=click.IntRange(1), default=1200, show_default=True, help="Of them 120 are busy.")
 @click.option("--steps", "steps_max", type=click.IntRange(1), help=STEPS_HELP)
-@click.option("--faults", callback=_fault_names, metavar="NAME,…", help=f"Only these of: {', '.join(FAULTS)}; or none.")
+@click.option(
+    "--faults",
+    callback=_fault_names,
+    metavar="NAME,…",
+    help=f"Only these of: {', '.join(FAULTS)}; only where named, {', '.join(FAULTS_BY_NAME)}; or none.",
+)
 @click.option(
     "--load", callback=_load_names, metavar="NAME,…", help=f"These of: {', '.join(LOADS)}; else the seed draws some."
 )

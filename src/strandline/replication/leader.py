@@ -187,13 +187,14 @@ class Leader(InSyncReplicas):
             return ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND
         return ErrorCode.NONE if self.high_watermark >= end_offset else None
 
-    def check_offsets_available(self) -> None:
-        """For a client that asks where the log ends. A new leader's high watermark is behind what readers may have
-        seen, until the in-sync followers have fetched in its epoch (KIP-207)."""
-        if self.high_watermark < self.epoch_start_offset:
+    def check_offsets_available(self, shown_offset: int) -> None:
+        """For a client that asks where the log ends, and is shown everything below this offset: the high watermark, or
+        less where that waits for a disk. A new leader's is behind what readers may have seen, until the in-sync
+        followers have fetched in its epoch (KIP-207)."""
+        if shown_offset < self.epoch_start_offset:
             raise Refused(
                 ErrorCode.OFFSET_NOT_AVAILABLE,
-                f"high watermark {self.high_watermark} is below the start {self.epoch_start_offset} of this epoch",
+                f"what is shown ends at {shown_offset}, below the start {self.epoch_start_offset} of this epoch",
             )
 
     def low_watermark(self, log_start_offset: int) -> int:

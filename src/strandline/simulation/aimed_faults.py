@@ -5,6 +5,8 @@ slow_store     a leader hears late from the store, while a follower of it is slo
 lag_follower   a follower is cut off from the other brokers and from nobody else: what the others lead must go on
 die_at_commit  a follower has just left the ISR, and the leader dies with the next commit, of which nobody has heard
 slow_client    what a producer sends arrives late, after it has lost patience and sent it again on another line
+old_life       a follower that has caught up loses power, and what it last said comes when its next life is known
+old_markers    a coordinator's markers come late, amid the next transaction, when another coordinates
 zombie         a controller's orders are held up on their way, and it is another's turn when they arrive
 """
 
@@ -17,6 +19,8 @@ from strandline.metadata import paths
 from strandline.metadata.values import decode_controller
 from strandline.simulation.machine import Machine
 from strandline.simulation.observed import PartitionTruth
+from strandline.simulation.old_life import OldLife
+from strandline.simulation.old_markers import OldMarkers
 from strandline.simulation.simulated_store import STORE
 
 if TYPE_CHECKING:
@@ -28,6 +32,7 @@ DIE_PATIENCE_S = 30
 STORE_DELAY_US = 4 * SECOND_US
 FOLLOWER_DELAY_US = 400_000
 CLIENT_DELAY_US = 12 * SECOND_US
+SLOW_CLIENT_S = (10, 40)
 
 
 class AimedFaults:
@@ -37,6 +42,7 @@ class AimedFaults:
         self._world = self._simulation.world
         self._network = self._simulation.network
         self._chance = self._world.chance("aimed faults")
+        self._slow_until_us: dict[str, int] = {}  # by client, at the latest
         self.is_busy = False  # so that nothing else may happen
         self.when_changed: Callable[[PartitionTruth], None] | None = None  # who waits for something about a partition
 
@@ -59,7 +65,8 @@ class AimedFaults:
         client = self._chance.choice(careful)
         for machine in self._simulation.machines:
             self._network.slow_down(client.name, machine.name, CLIENT_DELAY_US)
-        self._nemesis.later(self._network.mend, 10, 40)
+        self._slow_until_us[client.name] = self._world.now_us + SLOW_CLIENT_S[1] * SECOND_US
+        self._nemesis.later(self._network.mend, *SLOW_CLIENT_S)
         return True
 
     def lag_follower(self) -> bool:
@@ -107,6 +114,19 @@ class AimedFaults:
         self._nemesis.later(self._network.mend, DIE_PATIENCE_S, DIE_PATIENCE_S + 5)
         return True
 
+    def old_life(self) -> bool:
+        truth = self._partition()
+        if truth is not None:
+            leader, follower, *_ = self._replicas_of(truth)
+            OldLife(self, self._nemesis, truth, leader, follower).begin()
+        return truth is not None
+
+    def old_markers(self) -> bool:
+        if not self._simulation.is_calm or len(self._simulation.machines) < 3:
+            return False
+        OldMarkers(self, self._nemesis).begin()
+        return True
+
     def zombie(self) -> bool:
         controller = self._controller()
         if controller is None or not self._simulation.is_calm or len(self._simulation.machines) < 3:
@@ -152,7 +172,8 @@ class AimedFaults:
         return {truth: truth.stored.leader_epoch for truth in self._simulation.observer.living if truth.stored}
 
     def _expect_progress(self, lagging: Machine, began_us: int, epochs: dict[PartitionTruth, int] | None) -> None:
-        """Of whoever writes to what others lead, and have led in these epochs where there are any."""
+        """Of whoever writes to what others lead, and have led in these epochs where there are any. Of one that was slow
+        itself nothing is known: its patience may end before what it sends has arrived."""
         led_elsewhere = {
             truth.name
             for truth, epoch in self._leader_epochs().items()
@@ -161,6 +182,8 @@ class AimedFaults:
             and (epochs is None or epochs.get(truth) == epoch)
         }
         for producer in self._simulation.producers:
+            if self._slow_until_us.get(producer.name, 0) > began_us:
+                continue
             is_told = producer.last_acknowledged_us > began_us
             if producer.is_idempotent and producer.partition in led_elsewhere and not is_told:
                 self._simulation.complain(

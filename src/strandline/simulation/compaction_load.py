@@ -17,9 +17,8 @@ from strandline.records.record import Record, read_records
 from strandline.simulation.consumers import Consumer
 from strandline.simulation.load import COMPACTED, COMPACTION, WantedTopic
 from strandline.simulation.observed import READ_BYTES, Batch, PartitionTruth, Replica
-from strandline.simulation.producers import Outgoing, Producer
 from strandline.simulation.transaction_load import TransactionLoad
-from strandline.simulation.written_load import WrittenLoad
+from strandline.simulation.written_load import KeptProducer, Written, WrittenLoad
 from strandline.wire.messages.fetch import PartitionData
 
 if TYPE_CHECKING:
@@ -28,7 +27,6 @@ if TYPE_CHECKING:
 TOPIC = "profiles"
 PARTITION = TopicPartition(TOPIC, 0)
 KEYS = 8
-Written = dict[int, list[Record]]  # the records of each batch, by its CRC
 View = dict[bytes | None, tuple[int, bytes | None]]  # of each key the last offset and value
 
 
@@ -101,27 +99,12 @@ class LastValues:
                 yield f"{replica.broker_id} has {view.get(key)} for {key!r}, and {last} is its last committed value"
 
 
-class KeyedProducer(Producer):
-    def __init__(self, load: CompactionLoad, name: str) -> None:
-        simulation = load.simulation
-        super().__init__(load.world, simulation.network, name, simulation.names, PARTITION, simulation.history)
-        self._written = load.written
-        self._made: list[Record] = []
-
-    def _make_records(self, number: int) -> list[Record]:
-        self._made = [
-            record._replace(
-                key=f"key {self.chance.randrange(KEYS)}".encode(),
-                value=None if self.chance.random() < 0.1 else record.value,
-            )
-            for record in super()._make_records(number)
-        ]
-        return self._made
-
-    def _make_batch(self) -> Outgoing:
-        outgoing = super()._make_batch()
-        self._written[outgoing.crc] = self._made
-        return outgoing
+class KeyedProducer(KeptProducer):
+    def _make_record(self, record: Record) -> Record:
+        return record._replace(
+            key=f"key {self.chance.randrange(KEYS)}".encode(),
+            value=None if self.chance.random() < 0.1 else record.value,
+        )
 
 
 class KeyedReader(Consumer):
@@ -168,7 +151,7 @@ class CompactionLoad(WrittenLoad):
         self._readers: list[KeyedReader] = []
 
     def start(self) -> None:
-        self._producers = [KeyedProducer(self, f"clerk-{number}") for number in range(2)]
+        self._producers = [KeyedProducer(self, f"clerk-{number}", PARTITION, self.written) for number in range(2)]
         self._readers = [KeyedReader(self, f"index-{number}") for number in range(2)]
         for producer in self._producers:
             producer.pace.hurry()  # or there would be little to clean

@@ -9,21 +9,32 @@ from strandline.simulation.deletion_load import DeletionLoad
 from strandline.simulation.flush_load import FlushLoad
 from strandline.simulation.group_load import GroupLoad
 from strandline.simulation.load import Load
+from strandline.simulation.lookup_load import LookupLoad
 from strandline.simulation.options import RECORDS
 from strandline.simulation.reassignment_load import ReassignmentLoad
 from strandline.simulation.retention_load import RetentionLoad
 from strandline.simulation.transaction_load import TransactionLoad
 
-KINDS: dict[str, type[Load]] = {
-    load.name: load
-    for load in (TransactionLoad, GroupLoad, DeletionLoad, ReassignmentLoad, RetentionLoad, CompactionLoad, FlushLoad)
-}
+DRAWN_TOGETHER: tuple[type[Load], ...] = (
+    TransactionLoad,
+    GroupLoad,
+    DeletionLoad,
+    ReassignmentLoad,
+    RetentionLoad,
+    CompactionLoad,
+    FlushLoad,
+)
+ALL: tuple[type[Load], ...] = (*DRAWN_TOGETHER, LookupLoad)
+KINDS = {load.name: load for load in ALL}
 LOADS = (RECORDS, *KINDS)
+LOOKUPS_SHARE = 0.25
 
 
 def loads_of(seed: int) -> tuple[str, ...]:
     """Where nobody says which: one or two, sometimes many, drawn from a stream of their own. What there is of one load
-    costs as much in a crowd, and more to look at: one crowd takes the time of ten others."""
-    chance = Random(f"{seed}/loads")
-    (count,) = chance.choices((1, 2, 3, len(LOADS)), (20, 8, 4, 1))
-    return tuple(sorted(chance.sample(LOADS, count), key=LOADS.index))
+    costs as much in a crowd, and more to look at: one crowd takes the time of ten others. Those that look things up
+    cost little, and see more where others write: they join any, by a stream of theirs."""
+    chance, names = Random(f"{seed}/loads"), (RECORDS, *(load.name for load in DRAWN_TOGETHER))
+    (count,) = chance.choices((1, 2, 3, len(names)), (20, 8, 4, 1))
+    drawn = tuple(sorted(chance.sample(names, count), key=names.index))
+    return (*drawn, LookupLoad.name) if Random(f"{seed}/lookups").random() < LOOKUPS_SHARE else drawn

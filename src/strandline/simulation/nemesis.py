@@ -35,7 +35,7 @@ class Nemesis:
         self._patience = simulation.world.chance("supervisor")
         self._machines = simulation.machines
         self._is_at_work = True
-        self._without_power: Machine | None = None  # what it had in its page cache is gone
+        self.without_power: Machine | None = None  # what it had in its page cache is gone
         self.injected: Counter[str] = Counter()
         self.aimed = AimedFaults(self)
         self._faults: dict[str, Fault] = {
@@ -80,7 +80,7 @@ class Nemesis:
     def _strike(self) -> None:
         if not self._is_at_work:
             return
-        if self.aimed.is_busy or (self._without_power is not None and not self._is_past(self._without_power)):
+        if self.aimed.is_busy or (self.without_power is not None and not self._is_past(self.without_power)):
             self.later(self._strike, 0.2, 2)
             return
         quiet_us = self._world.seasons.quiet_left_us(self._world.now_us)
@@ -152,7 +152,7 @@ class Nemesis:
         else:
             machine.lose_power_after(self._chance.randint(0, 60))
             self._world.after(POWER_PATIENCE_US, lambda: self._lose_it_now(machine))
-        self._without_power = machine
+        self.without_power = machine
         self.later(machine.start, 0.1, 15)
         self.later(machine.start, 15, 20)
         return True
@@ -307,3 +307,5 @@ FAULTS = (
     "zombie",
     "slow_client",
 )
+# Only where somebody asks for them: with more to choose from every seed would be another run.
+FAULTS_BY_NAME = ("old_life", "old_markers")

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from strandline.model.partitions import TopicPartition
+from strandline.records.record import Record
 from strandline.simulation.load import Load
-from strandline.simulation.producers import Producer
+from strandline.simulation.producers import Outgoing, Producer
+
+Written = dict[int, list[Record]]  # the records of each batch, by its CRC
 
 
 class WrittenLoad(Load):
@@ -24,3 +28,26 @@ class WrittenLoad(Load):
 
     def is_done(self) -> bool:
         return all(producer.is_done for producer in self._producers)
+
+
+class KeptProducer(Producer):
+    """What it writes is kept, record by record."""
+
+    def __init__(self, load: Load, name: str, partition: TopicPartition, written: Written) -> None:
+        simulation = load.simulation
+        super().__init__(load.world, simulation.network, name, simulation.names, partition, simulation.history)
+        self._written = written
+        self._made: list[Record] = []
+
+    def _make_batch(self) -> Outgoing:
+        outgoing = super()._make_batch()
+        self._written[outgoing.crc] = self._made
+        return outgoing
+
+    def _make_records(self, number: int) -> list[Record]:
+        self._made = [self._make_record(record) for record in super()._make_records(number)]
+        return self._made
+
+    def _make_record(self, record: Record) -> Record:
+        """What a load makes of it."""
+        return record

@@ -95,7 +95,7 @@ def _find(
 def _check_end_is_known(partition: Partition, is_consumer: bool) -> None:
     """A new leader does not know yet how far readers have come. Where the log begins it knows (KIP-207)."""
     if is_consumer and partition.leader is not None:
-        partition.leader.check_offsets_available()
+        partition.leader.check_offsets_available(partition.high_watermark)
 
 
 def _in_version(version: int, error_code: ErrorCode) -> ErrorCode:
