@@ -13,7 +13,7 @@ from typing import Any, Self
 from strandline.model.failures import CorruptData
 from strandline.simulation.failure import Violation
 from strandline.simulation.loads import LOADS
-from strandline.simulation.nemesis import FAULTS
+from strandline.simulation.nemesis import FAULTS, FAULTS_BY_NAME
 from strandline.simulation.options import BROKERS_MAX, Options
 from strandline.simulation.runs import Outcome
 from strandline.simulation.scenario_fields import Fields
@@ -100,7 +100,7 @@ def _options(fields: Fields) -> Options:
         seed=fields.number("seed"),
         brokers=fields.number("brokers", least=1, most=BROKERS_MAX),
         seconds=fields.number("seconds", least=1),
-        faults=fields.names_or_none("faults", FAULTS),
+        faults=fields.names_or_none("faults", (*FAULTS, *FAULTS_BY_NAME)),
         load=fields.names("load", LOADS),
         steps_max=fields.number_or_none("steps", least=1),
     )
