@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple, TypeAlias
 
-from strandline.history.operations import BEGINNING, END, Assign, How, Outcome, Poll, Revoke, TimedOperation
+from strandline.history.operations import BEGINNING, Assign, How, Outcome, Poll, Revoke, TimedOperation
 from strandline.history.partition_log import PartitionLog
 from strandline.model.partitions import TopicPartition
 
@@ -77,7 +77,7 @@ class ConsumerWalk:
     def _assign(self, assign: Assign, places: dict[TopicPartition, _Place]) -> None:
         for partition, position in assign.positions:
             self._leave(partition, places)
-            first = 0 if position == BEGINNING else None if position == END else position
+            first = 0 if position == BEGINNING else position if position is not None and position >= 0 else None
             places[partition] = _Place(assign, first)
             if assign.how is How.REBALANCE and first is not None:
                 self.starts.append(Start(assign, partition, first, assign.ended_us))

@@ -63,6 +63,7 @@ class Transaction:
 
     def check(self, share_clock: Callable[[str, str], bool]) -> None:
         """Or the order in time, which goes by begin and end, would contradict itself."""
+        self._check_ends()
         first = self.begin
         if first is None:
             return
@@ -74,6 +75,12 @@ class Transaction:
             is_early = end.outcome is not Outcome.FAIL and end.ended_us < first.began_us
             if is_early and share_clock(first.process, end.process):
                 raise Contradiction(f"transaction {self.name!r} ended before it began", (end.number, first.number))
+
+    def _check_ends(self) -> None:
+        acknowledged = {end.decision: end.number for end in self.ends if end.outcome is Outcome.OK}
+        if len(acknowledged) > 1:
+            sentence = f"transaction {self.name!r} was committed and aborted: its name must be unique in the history"
+            raise Contradiction(sentence, tuple(acknowledged.values()))
 
     def was_read(self) -> None:
         """By somebody who reads committed records only."""
