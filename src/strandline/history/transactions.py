@@ -30,7 +30,7 @@ class Fate(Enum):
 
 
 class Transaction:
-    __slots__ = ("begins", "commits", "ends", "fate", "name", "polls", "sends")
+    __slots__ = ("acknowledged_end", "begins", "commits", "ends", "fate", "name", "polls", "sends")
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -39,6 +39,7 @@ class Transaction:
         self.sends: list[Send] = []
         self.polls: list[Poll] = []
         self.commits: list[Commit] = []
+        self.acknowledged_end: End | None = None
         self.fate = Fate.OPEN
 
     @property
@@ -50,12 +51,8 @@ class Transaction:
     def commit_attempts(self) -> list[End]:
         return [end for end in self.ends if end.decision is Decision.COMMIT]
 
-    @property
-    def acknowledged_end(self) -> End | None:
-        return next((end for end in self.ends if end.outcome is Outcome.OK), None)
-
     def settle(self) -> None:
-        decisive = self.acknowledged_end
+        decisive = self.acknowledged_end = next((end for end in self.ends if end.outcome is Outcome.OK), None)
         if decisive is not None:
             self.fate = Fate.COMMITTED if decisive.decision is Decision.COMMIT else Fate.ABORTED
         elif self.ends and all(end.outcome is Outcome.FAIL for end in self.commit_attempts):

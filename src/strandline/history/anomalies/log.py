@@ -15,7 +15,7 @@ def inconsistent_offsets(history: History, _expectations: Expectations) -> Itera
     """An offset with two values. A write that not all in-sync replicas acknowledged may have been replaced."""
     for log in history.logs.values():
         for offset, others in log.contradictions.items():
-            claims = [log.claims[offset], *others]
+            claims = [log.claims[offset], *others.values()]
             told = listed([f"{claim.value!r} {_says(claim.witness)}" for claim in claims])
             yield Anomaly(
                 Kind.INCONSISTENT_OFFSETS,
