@@ -11,7 +11,7 @@ from tests.history.planting import Line, assign, begin, client, commit, end, fou
 
 from strandline.history.checker import check
 from strandline.history.operations import Assign, How, Outcome
-from strandline.history.transactions import Contradiction
+from strandline.history.transaction import Contradiction
 from strandline.model.partitions import TopicPartition
 
 SENT = [send("anna", "a", 0), send("anna", "b", 1)]

@@ -13,7 +13,7 @@ from strandline.cli.output import EXIT_FAULT, CannotRead, Output, ToolCommand, c
 from strandline.cli.progress import scanning
 from strandline.history.checker import check
 from strandline.history.expectations import Expectations
-from strandline.history.transactions import Contradiction
+from strandline.history.transaction import Contradiction
 from strandline.history.verdict import Anomaly, Verdict, printable
 
 

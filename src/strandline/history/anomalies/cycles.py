@@ -18,7 +18,7 @@ from strandline.history.expectations import Expectations
 from strandline.history.graph import Edges, Layer, Step, components, short_cycle
 from strandline.history.index import History
 from strandline.history.operations import Poll, Send
-from strandline.history.transactions import Transaction
+from strandline.history.transaction import Transaction
 from strandline.history.verdict import PARTS_MAX, Anomaly, Kind
 
 IN_TIME = {"process", "realtime"}

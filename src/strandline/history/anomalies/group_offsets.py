@@ -18,7 +18,7 @@ from strandline.history.expectations import Expectations
 from strandline.history.index import History
 from strandline.history.operations import Commit, Outcome
 from strandline.history.reading import Start
-from strandline.history.transactions import Fate, Transaction
+from strandline.history.transaction import Fate, Transaction
 from strandline.history.verdict import Anomaly, Kind
 from strandline.model.partitions import TopicPartition
 

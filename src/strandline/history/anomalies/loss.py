@@ -8,7 +8,7 @@ from strandline.history.expectations import Expectations
 from strandline.history.index import History
 from strandline.history.operations import Send
 from strandline.history.partition_log import PartitionLog
-from strandline.history.transactions import Transaction
+from strandline.history.transaction import Transaction
 from strandline.history.verdict import Anomaly, Kind
 
 
