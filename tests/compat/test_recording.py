@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 from confluent_kafka import KafkaError, KafkaException, TopicPartition
 
-from strandline.history.operations import Outcome
+from strandline.history.lines import LineParser
+from strandline.history.operations import Client, Outcome
 from strandline.history.recording import Journal, RecordingConsumer, RecordingProducer
 from strandline.history.recording.journal import clock_name
 from strandline.history.recording.marks import mark_of, value_mark, with_mark
@@ -185,6 +186,13 @@ def test_without_confluent_kafka_it_is_told_what_to_install(
         ({"acks": 1}, "1", False),
         ({"request.required.acks": "0"}, "0", False),
         ({"acks": "-1"}, "all", False),
+        ({"acks": "ALL"}, "all", False),
+        ({"acks": 0, "request.required.acks": 1}, "1", False),
+        ({"request.required.acks": 1, "acks": 0}, "0", False),
+        ({"topic.acks": 1}, "1", False),
+        ({"default.topic.config": {"acks": 1}, "acks": 0}, "1", False),
+        ({"enable.idempotence": 1}, "all", True),
+        ({"enable.idempotence": "0"}, "all", False),
         ({"enable.idempotence": "true"}, "all", True),
         ({"transactional.id": "t"}, "all", True),
     ],
@@ -195,3 +203,22 @@ def test_what_a_producer_was_promised(tmp_path: Path, settings: dict[str, Any], 
         pass
     (client,) = rows(path)
     assert (client["acks"], client["idempotent"]) == (acks, is_idempotent)
+
+
+@pytest.mark.parametrize(
+    ("settings", "told"),
+    [
+        ({}, ("read_committed", True)),
+        ({"enable.auto.commit": "1"}, ("read_committed", True)),
+        ({"enable.auto.commit": "f"}, ("read_committed", False)),
+        ({"isolation.level": "READ_UNCOMMITTED"}, ("read_uncommitted", True)),
+    ],
+)
+def test_what_a_consumer_is(tmp_path: Path, settings: dict[str, Any], told: tuple[str, bool]) -> None:
+    path = tmp_path / "carl.jsonl"
+    nobody = {"bootstrap.servers": "127.0.0.1:1", "log_level": 0}
+    with Journal(path, "carl") as journal, RecordingConsumer({**nobody, "group.id": "g", **settings}, journal):
+        pass
+    client = rows(path)[0]
+    assert (client["isolation"], client["auto_commit"]) == told
+    assert isinstance(LineParser().operation(json.dumps(client), 1), Client)

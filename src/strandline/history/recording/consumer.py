@@ -12,6 +12,7 @@ from strandline.history.recording.client_library import needing_confluent_kafka
 from strandline.history.recording.journal import Journal, clock_name
 from strandline.history.recording.marks import HEADER, mark_of
 from strandline.history.recording.producer import RecordedGroup, RecordingProducer
+from strandline.history.recording.settings import ClientSettings
 
 if TYPE_CHECKING:
     from confluent_kafka import KafkaError, Message, TopicPartition
@@ -22,7 +23,7 @@ COMMITTED_TIMEOUT_S = 10.0
 ASYNC_COMMITS_MAX = 1000  # under way at a time; of more, the oldest are told as unknown
 BEGINNING, END, STORED, INVALID = -2, -1, -1000, -1001  # librdkafka's
 POSITIONS: dict[int, str] = {BEGINNING: "beginning", END: "end"}
-RESETS = {"smallest": "beginning", "earliest": "beginning", "beginning": "beginning", "largest": "end", "latest": "end"}
+CONSUME_MAX = 1_000_000  # librdkafka's
 
 Place = tuple[str, int]
 
@@ -46,39 +47,45 @@ class RecordingConsumer:
         *,
         header: str | None = HEADER,
         within: RecordingProducer | None = None,
+        **more: Any,
     ) -> None:
+        """`more` are settings too, such as `logger`."""
         with needing_confluent_kafka():
             from confluent_kafka import Consumer
 
+        settings = {**settings, **more}
+        told = ClientSettings(settings)
         self._on_commit = settings.get("on_commit")
         self._consumer = Consumer({**settings, "on_commit": self._committed})
         self._journal = journal
         self._header = header
         self._within = within
-        self._group = str(settings["group.id"])
-        self._reset = RESETS.get(str(settings.get("auto.offset.reset", "latest")).lower())
+        self._group = told.group
+        self._reset = told.reset
         self._positions: dict[Place, int] = {}
         self._commits: deque[_CommitUnderWay] = deque()
         self._moved_us = 0  # when a rebalance was last told of
         self._is_rebalancing = False
         journal.write(
             "client",
-            isolation=settings.get("isolation.level", "read_committed"),  # which is librdkafka's default
+            isolation=told.isolation,
             group=self._group,
-            auto_commit=str(settings.get("enable.auto.commit", "true")).lower() == "true",
+            auto_commit=told.commits_by_itself,
             clock=clock_name(),
             is_urgent=True,
         )
 
     # Reading.
 
-    def poll(self, *timeout: float) -> Message | None:
+    def poll(self, timeout: float | None = None) -> Message | None:
         began_us = self._journal.now_us()
-        message = self._consumer.poll(*timeout)
+        message = self._consumer.poll(-1 if timeout is None else timeout)
         self._tell_poll(began_us, [] if message is None else [message])
         return message
 
     def consume(self, num_messages: int = 1, timeout: float = -1) -> list[Message]:
+        if not 0 < num_messages <= CONSUME_MAX:
+            return self._consumer.consume(num_messages, timeout)  # which reads nothing, and may complain
         messages: list[Message] = []
         told = 0
         began_us = self._journal.now_us()
@@ -141,6 +148,9 @@ class RecordingConsumer:
             self._call_back(on_lost or on_revoke, partitions)
             self._tell_revoke(partitions)
 
+        for callback in (on_assign, on_revoke, on_lost):
+            if callback is not None and not callable(callback):
+                raise TypeError(f"{callback!r} is no callback")
         self._consumer.subscribe(topics, on_assign=assigned, on_revoke=revoked, on_lost=lost)
 
     def _call_back(self, callback: Rebalanced | None, partitions: list[TopicPartition]) -> None:
@@ -252,8 +262,8 @@ class RecordingConsumer:
     def _meant(self, message: Message | None, offsets: list[TopicPartition] | None) -> list[list[Any]]:
         if message is not None:
             return [[message.topic(), message.partition(), (message.offset() or 0) + 1]]
-        if offsets is not None:
-            return [[each.topic, each.partition, each.offset] for each in offsets]
+        if offsets is not None:  # the client leaves out what names none
+            return [[each.topic, each.partition, each.offset] for each in offsets if each.offset >= 0]
         return [[topic, partition, offset] for (topic, partition), offset in self._positions.items()]
 
     def _committed(self, error: KafkaError | None, partitions: list[TopicPartition]) -> None:
@@ -289,7 +299,9 @@ class RecordingConsumer:
                 )
 
     def consumer_group_metadata(self) -> RecordedGroup:
-        return RecordedGroup(self._group, self._consumer.consumer_group_metadata())
+        recorded = RecordedGroup(self._consumer.consumer_group_metadata())
+        recorded.group = self._group
+        return recorded
 
     # Its end.
 
