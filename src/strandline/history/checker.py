@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 
-from strandline.history.anomalies import cycles, group_offsets, intermediate, isolation, log, loss, order
+from strandline.history.anomalies import cycles, group_offsets, intermediate, isolation, log, loss, order, tail
 from strandline.history.expectations import Expectations
 from strandline.history.index import History
 from strandline.history.operations import Operation
@@ -20,6 +20,7 @@ SEARCHES: tuple[Search, ...] = (
     loss.lost_writes,
     loss.torn_transactions,
     loss.unseen,
+    tail.lost_tails,
     isolation.aborted_reads,
     isolation.precommitted_reads,
     isolation.uncommitted_reads,

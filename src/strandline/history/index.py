@@ -19,7 +19,7 @@ from strandline.history.operations import (
     Trim,
 )
 from strandline.history.partition_log import PartitionLog
-from strandline.history.reading import Break, ConsumerWalk, Start
+from strandline.history.reading import Break, ConsumerWalk, Look, Start
 from strandline.history.transaction import Fate, Transaction
 from strandline.history.transactions import Transactions
 from strandline.model.partitions import TopicPartition
@@ -50,7 +50,7 @@ class History:
         self._note_reads()
         self._note_sends()
         self._settle_logs()
-        self.breaks, self.starts = self._walk()
+        self.breaks, self.starts, self.looks = self._walk()
 
     # Building it, in this order: what was read decides the fate of open transactions, that decides what is visible.
 
@@ -124,11 +124,11 @@ class History:
             return offset in log.committed_offsets
         return self.is_committed(writer)
 
-    def _walk(self) -> tuple[list[Break], list[Start]]:
+    def _walk(self) -> tuple[list[Break], list[Start], list[Look]]:
         walk = ConsumerWalk(self.logs)
         for done in self.processes.values():
             walk.walk(done)
-        return walk.breaks, walk.starts
+        return walk.breaks, walk.starts, walk.looks
 
     # Questions.
 

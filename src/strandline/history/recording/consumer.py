@@ -13,6 +13,7 @@ from strandline.history.recording.journal import Journal, clock_name
 from strandline.history.recording.marks import HEADER, mark_of
 from strandline.history.recording.producer import RecordedGroup, RecordingProducer
 from strandline.history.recording.settings import ClientSettings
+from strandline.history.recording.silence import Silence
 
 if TYPE_CHECKING:
     from confluent_kafka import KafkaError, Message, TopicPartition
@@ -64,6 +65,8 @@ class RecordingConsumer:
         self._reset = told.reset
         self._positions: dict[Place, int] = {}
         self._commits: deque[_CommitUnderWay] = deque()
+        self._paused: set[Place] = set()
+        self._silence = Silence()
         self._moved_us = 0  # when a rebalance was last told of
         self._is_rebalancing = False
         journal.write(
@@ -101,7 +104,17 @@ class RecordingConsumer:
         self._tell_poll(began_us, messages[told:])
         return messages
 
+    def _tell_silence(self, began_us: int) -> None:
+        now_us = self._journal.now_us()
+        since_us = None if self._paused else self._silence.goes_on(max(began_us, self._moved_us + 1), now_us)
+        if since_us is not None:
+            self._journal.write("poll", began_us=since_us, ended_us=now_us, records=[], is_urgent=True)
+
     def _tell_poll(self, began_us: int, messages: list[Message], ended_us: int | None = None) -> None:
+        if not messages and ended_us is None:
+            self._tell_silence(began_us)
+            return
+        self._silence.ends()
         records = []
         for message in messages:
             if message.error() is None:
@@ -206,6 +219,15 @@ class RecordingConsumer:
         position = partition.offset if partition.offset >= 0 else POSITIONS.get(partition.offset)
         self._tell_assign(How.SEEK, [[partition.topic, partition.partition, position]], began_us)
 
+    def pause(self, partitions: list[TopicPartition]) -> None:
+        self._consumer.pause(partitions)
+        self._silence.ends()
+        self._paused |= {(each.topic, each.partition) for each in partitions}
+
+    def resume(self, partitions: list[TopicPartition]) -> None:
+        self._consumer.resume(partitions)
+        self._paused -= {(each.topic, each.partition) for each in partitions}
+
     def unassign(self) -> None:
         self._consumer.unassign()
         self._tell_revoke(None)
@@ -219,6 +241,7 @@ class RecordingConsumer:
         self._tell_revoke(None)
 
     def _tell_assign(self, how: How, positions: list[list[Any]], began_us: int) -> None:
+        self._silence.ends()
         for topic, partition, _ in positions:
             self._positions.pop((topic, partition), None)
         self._moved_us = self._journal.now_us()
@@ -227,11 +250,14 @@ class RecordingConsumer:
         )
 
     def _tell_revoke(self, partitions: list[TopicPartition] | None) -> None:
-        named = None if partitions is None else [[each.topic, each.partition] for each in partitions]
+        self._silence.ends()
+        gone = None if partitions is None else {(each.topic, each.partition) for each in partitions}
         for place in list(self._positions):
-            if named is None or list(place) in named:
+            if gone is None or place in gone:
                 del self._positions[place]
+        self._paused = set() if gone is None else self._paused - gone
         self._moved_us = self._journal.now_us()
+        named = None if gone is None else [list(place) for place in sorted(gone)]
         self._journal.write("revoke", began_us=self._moved_us, partitions=named, is_urgent=True)
 
     # Commits.
