@@ -288,8 +288,17 @@ def test_a_file_that_cannot_be_read() -> None:
 
 
 def test_names_of_files_cannot_write_to_the_terminal(tmp_path: Path) -> None:
-    path = write(tmp_path / "a\x1b[2J", *SENDS, *READS_WITH_A_HOLE)
-    assert "\x1b" not in check(path, exit_code=1).stdout
+    path = Path(write(tmp_path / "a\x1b[2J", *SENDS, *READS_WITH_A_HOLE))
+    whole = path.read_bytes()
+    for content in (whole, whole + b'{"op":"se', whole + b"{}\n", b""):
+        path.write_bytes(content)
+        for paths in ([path], [path, path], [path, tmp_path / "b\x1b[2J"]):
+            result = CliRunner().invoke(cli, ["check-history", *map(str, paths)])
+            assert result.exit_code in (1, 2)
+            assert "a\\x1b[2J" in result.output or "b\\x1b[2J" in result.output
+            assert "\x1b" not in result.output
+    (tmp_path / "c\x1b[2J").mkdir()
+    assert "\x1b" not in check(str(tmp_path / "c\x1b[2J"), exit_code=2).output
 
 
 def test_a_history_out_of_a_pipe() -> None:

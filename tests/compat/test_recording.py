@@ -12,11 +12,13 @@ from typing import Any
 import pytest
 from confluent_kafka import KafkaError, KafkaException, TopicPartition
 
-from strandline.history.operations import Outcome
+from strandline.history.lines import LineParser
+from strandline.history.operations import Client, Outcome
 from strandline.history.recording import Journal, RecordingConsumer, RecordingProducer
 from strandline.history.recording.journal import clock_name
 from strandline.history.recording.marks import mark_of, value_mark, with_mark
 from strandline.history.recording.outcomes import outcome_of_send
+from strandline.history.recording.silence import Silence
 
 
 def rows(path: Path) -> list[dict[str, Any]]:
@@ -185,6 +187,13 @@ def test_without_confluent_kafka_it_is_told_what_to_install(
         ({"acks": 1}, "1", False),
         ({"request.required.acks": "0"}, "0", False),
         ({"acks": "-1"}, "all", False),
+        ({"acks": "ALL"}, "all", False),
+        ({"acks": 0, "request.required.acks": 1}, "1", False),
+        ({"request.required.acks": 1, "acks": 0}, "0", False),
+        ({"topic.acks": 1}, "1", False),
+        ({"default.topic.config": {"acks": 1}, "acks": 0}, "1", False),
+        ({"enable.idempotence": 1}, "all", True),
+        ({"enable.idempotence": "0"}, "all", False),
         ({"enable.idempotence": "true"}, "all", True),
         ({"transactional.id": "t"}, "all", True),
     ],
@@ -195,3 +204,54 @@ def test_what_a_producer_was_promised(tmp_path: Path, settings: dict[str, Any], 
         pass
     (client,) = rows(path)
     assert (client["acks"], client["idempotent"]) == (acks, is_idempotent)
+
+
+@pytest.mark.parametrize(
+    ("settings", "told"),
+    [
+        ({}, ("read_committed", True)),
+        ({"enable.auto.commit": "1"}, ("read_committed", True)),
+        ({"enable.auto.commit": "f"}, ("read_committed", False)),
+        ({"isolation.level": "READ_UNCOMMITTED"}, ("read_uncommitted", True)),
+    ],
+)
+def test_what_a_consumer_is(tmp_path: Path, settings: dict[str, Any], told: tuple[str, bool]) -> None:
+    path = tmp_path / "carl.jsonl"
+    nobody = {"bootstrap.servers": "127.0.0.1:1", "log_level": 0}
+    with Journal(path, "carl") as journal, RecordingConsumer({**nobody, "group.id": "g", **settings}, journal):
+        pass
+    client = rows(path)[0]
+    assert (client["isolation"], client["auto_commit"]) == told
+    assert isinstance(LineParser().operation(json.dumps(client), 1), Client)
+
+
+def test_a_silence_is_told_when_it_has_lasted() -> None:
+    silence = Silence()
+    assert [silence.goes_on(at_us, at_us + 1_000_000) for at_us in range(0, 6_000_000, 1_000_000)] == [
+        *[None] * 4,
+        0,
+        None,
+    ]
+    silence.ends()
+    assert silence.goes_on(6_000_000, 10_999_999) is None
+    assert silence.goes_on(10_999_999, 11_000_000) == 6_000_000
+    assert silence.goes_on(20_000_000, 30_000_000) == 20_000_000
+
+
+def test_a_consumer_that_polls_in_vain(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What it may have missed because it was paused, it did not look for."""
+    monkeypatch.setattr("strandline.history.recording.silence.TOLD_FROM_US", 20_000)
+    path, place = tmp_path / "carl.jsonl", TopicPartition("orders", 0, 0)
+    with Journal(path, "carl") as journal, RecordingConsumer({"log_level": 0, "group.id": "g"}, journal) as consumer:
+        consumer.assign([place])
+        for polls in (lambda: consumer.consume(5, 0.03), lambda: [consumer.poll(0.01) for _ in range(3)]):
+            before = len(rows(path))
+            polls()
+            assert [row["records"] for row in rows(path)[before:]] == [[]]
+        consumer.pause([place])
+        consumer.poll(0.05)
+        consumer.resume([place])
+        consumer.poll(0.001)
+        assert len([row for row in rows(path) if row["op"] == "poll"]) == 2
+    told = [row for row in rows(path) if row["op"] == "poll"]
+    assert all(row["ended_us"] - row["began_us"] >= 20_000 for row in told)

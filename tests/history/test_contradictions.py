@@ -10,7 +10,9 @@ from hypothesis import strategies as st
 from tests.history.planting import Line, assign, begin, client, commit, end, found, operations, poll, revoke, send, trim
 
 from strandline.history.checker import check
-from strandline.history.transactions import Contradiction
+from strandline.history.operations import Assign, How, Outcome
+from strandline.history.transaction import Contradiction
+from strandline.model.partitions import TopicPartition
 
 SENT = [send("anna", "a", 0), send("anna", "b", 1)]
 
@@ -50,8 +52,29 @@ def test_whoever_ends_it_may_have_another_clock() -> None:
         check(operations(client("bert", clock="here"), *lines[:1], *lines[2:]))
 
 
+@pytest.mark.parametrize("decisions", [("commit", "abort"), ("abort", "commit")])
+def test_a_transaction_that_was_committed_and_aborted(decisions: tuple[str, str]) -> None:
+    """In whichever order it was written down."""
+    ends = [end("anna", "t1", decision) for decision in decisions]
+    with pytest.raises(Contradiction, match="transaction 't1' was committed and aborted") as refused:
+        check(operations(begin("anna", "t1"), *SENT, *ends, poll("carl", (0, "a"), (1, "b"))))
+    assert sorted(refused.value.operations) == [4, 5]
+
+
+def test_an_end_that_is_tried_again() -> None:
+    for decision in ("commit", "abort"):
+        lines = [*SENT, end("anna", "t1", decision), end("anna", "t1", decision), poll("carl", (0, "a"), (1, "b"))]
+        assert found(begin("anna", "t1"), *lines) == {}
+
+
+def test_a_position_that_no_client_has() -> None:
+    """From Python: a line that says so is refused."""
+    assigned = Assign(1, "carl", Outcome.OK, 1, 1, How.ASSIGN, ((TopicPartition("orders", 7), -5),))
+    assert check([assigned, *operations(*SENT)]).bad_kinds == set()
+
+
 PROCESSES, TRANSACTIONS = st.sampled_from("pq"), st.sampled_from(["t", "u"])
-OFFSETS, PLACES, VALUES = st.integers(-2, 4), st.integers(0, 4), st.sampled_from("abcd")
+POSITIONS, PLACES, VALUES = st.integers(-2, 4), st.integers(0, 4), st.sampled_from("abcd")
 STAMPS = st.fixed_dictionaries(
     {"outcome": st.sampled_from(["ok", "ok", "unknown", "fail"])},
     optional={"began_us": st.integers(0, 30)},
@@ -77,12 +100,12 @@ LINES = st.one_of(
     belonging(st.builds(send, PROCESSES, VALUES, st.none() | PLACES, st.integers(0, 1))),
     st.builds(send, PROCESSES, VALUES, partition=st.none(), outcome=st.sampled_from(["unknown", "fail"])),
     belonging(st.builds(poll, PROCESSES, st.tuples(PLACES, VALUES), st.tuples(PLACES, VALUES))),
-    belonging(st.builds(commit, PROCESSES, OFFSETS)),
-    stamped(st.builds(assign, PROCESSES, OFFSETS, how=st.sampled_from(["assign", "seek", "rebalance", "subscribe"]))),
+    belonging(st.builds(commit, PROCESSES, PLACES)),
+    stamped(st.builds(assign, PROCESSES, POSITIONS, how=st.sampled_from(["assign", "seek", "rebalance", "subscribe"]))),
     stamped(st.builds(revoke, PROCESSES)),
     stamped(st.builds(begin, PROCESSES, TRANSACTIONS)),
     stamped(st.builds(end, PROCESSES, TRANSACTIONS, st.sampled_from(["commit", "abort"]))),
-    st.builds(trim, PROCESSES, OFFSETS),
+    st.builds(trim, PROCESSES, PLACES),
 )
 
 

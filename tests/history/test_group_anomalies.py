@@ -33,6 +33,11 @@ def test_where_it_begins_is_learnt_from_what_it_reads() -> None:
     assert found(*lines) == {Kind.LOST_COMMIT: True}
 
 
+def test_a_place_that_nobody_knew_is_no_beginning() -> None:
+    for unknown in (-1001, -1000):
+        assert found(*MEMBERS, commit("carl", 2), assign("dora", unknown, how="rebalance"), READ_FROM_2) == {}
+
+
 def test_all_commits_are_lost() -> None:
     lines = [*MEMBERS, commit("carl", 4), assign("dora", "beginning", how="rebalance")]
     assert found(*lines) == {Kind.LOST_COMMIT: True}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from tests.history.planting import Line, assign, begin, client, end, found, poll, send, transaction, verdict
+from tests.history.planting import Line, assign, begin, client, commit, end, found, poll, send, transaction, verdict
 
 from strandline.history.verdict import Kind
 
@@ -119,3 +119,80 @@ def test_a_record_is_read_while_its_commit_is_under_way() -> None:
 
 def test_times_of_different_clocks_say_nothing() -> None:
     assert found(*timed(50, "there")) == {}
+
+
+def unfinished(*later: Line, clock: str = "here") -> list[Line]:
+    return [
+        client("anna", clock="here"),
+        client("carl", clock=clock),
+        begin("anna", "t1"),
+        send("anna", "a", 0, transaction="t1"),
+        assign("carl", 0),
+        poll("carl", (0, "a")),
+        *later,
+    ]
+
+
+LATER = [
+    pytest.param(send("anna", "z", 1, transaction="t1"), id="sent"),
+    pytest.param(send("anna", "z", transaction="t1", outcome="unknown"), id="sent-perhaps"),
+    pytest.param(commit("anna", 7, transaction="t1"), id="offsets"),
+]
+
+
+@pytest.mark.parametrize("later", LATER)
+def test_a_transaction_that_went_on_after_it_was_read_had_not_been_committed(later: Line) -> None:
+    """Though nobody wrote down how it ended: whoever still writes has not asked for the commit."""
+    told = verdict(*unfinished(later), is_read_to_end=True)
+    assert told.bad_kinds == {Kind.UNCOMMITTED_READ} == told.kinds
+    assert told.counts["transactions_open"] == 1
+    assert found(*unfinished(later, clock="there")).get(Kind.UNCOMMITTED_READ) is None
+    assert found(UNCOMMITTED, *unfinished(later)[2:]) == {}
+
+
+def test_what_failed_says_nothing_of_when_its_transaction_ended() -> None:
+    assert found(*unfinished(send("anna", "z", transaction="t1", outcome="fail"))) == {}
+
+
+def test_a_read_that_came_too_early_does_not_prove_the_commit() -> None:
+    """So what else the transaction wrote is nobody's to miss."""
+    lines = unfinished(send("anna", "z", 1, transaction="t1"), end("anna", "t1", outcome="unknown"))
+    told = verdict(*lines, is_read_to_end=True)
+    assert told.bad_kinds == {Kind.UNCOMMITTED_READ} == told.kinds
+    assert found(*lines, poll("carl", (1, "z")), is_read_to_end=True) == {Kind.UNCOMMITTED_READ: True}
+
+
+# A producer that begins the next transaction without having ended one.
+
+NEXT = [begin("anna", "t2"), send("anna", "b", 1, transaction="t2"), end("anna", "t2")]
+
+
+def left_open(*lines: Line) -> list[Line]:
+    return [begin("anna", "t1"), send("anna", "a", 0, transaction="t1"), *lines]
+
+
+def test_a_transaction_that_its_producer_left_open_was_never_committed() -> None:
+    told = verdict(*left_open(*NEXT), poll("carl", (0, "a"), (1, "b")))
+    assert told.bad_kinds == {Kind.ABORTED_READ} == told.kinds
+    (anomaly,) = told.findings[Kind.ABORTED_READ].evidence
+    assert anomaly.sentence.endswith("in transaction t1, whose producer went on to the next without ending it")
+    assert found(*left_open(*NEXT), assign("carl", 0), poll("carl", (1, "b")), is_read_to_end=True) == {}
+
+
+def test_a_producer_that_was_started_again_may_have_asked_before_it_died() -> None:
+    again = [client("anna"), client("anna")]
+    assert found(*again[:1], *left_open(*again[1:], *NEXT), poll("carl", (0, "a"), (1, "b"))) == {}
+
+
+def test_a_process_with_several_transactions_at_a_time_leaves_none_open() -> None:
+    other = [begin("anna", "t2"), send("anna", "b", 1, transaction="t2")]
+    after = send("anna", "c", 2, transaction="t1")
+    reads = poll("carl", (0, "a"), (1, "b"), (2, "c"))
+    assert verdict(*left_open(*other, after, end("anna", "t2")), reads).bad_kinds == set()
+    third = [begin("anna", "t3"), send("anna", "d", 3, transaction="t3"), end("anna", "t3")]
+    lines = left_open(*other, end("anna", "t1"), *third)
+    assert found(*lines, poll("carl", (0, "a"), (1, "b"), (3, "d"))) == {}
+
+
+def test_a_next_one_of_unknown_outcome_says_nothing() -> None:
+    assert found(*left_open(begin("anna", "t2", outcome="unknown")), poll("carl", (0, "a"))) == {}

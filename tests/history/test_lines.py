@@ -58,6 +58,15 @@ def test_positions_have_names() -> None:
     )
 
 
+def test_a_client_that_does_not_know_its_place_says_so_by_number() -> None:
+    """librdkafka's: where its group is, and nowhere."""
+    for number in (-1000, -1001):
+        unknown = parsed(f'{{"op":"assign","process":"c","how":"rebalance","positions":[["orders",0,{number}]]}}')
+        assert unknown == Assign(7, "c", Outcome.OK, 7, 7, How.REBALANCE, ((ORDERS, None),))
+        nothing = parsed(f'{{"op":"commit","process":"c","group":"g","offsets":[["orders",0,{number}]]}}')
+        assert nothing == Commit(7, "c", Outcome.OK, 7, 7, "g", ())
+
+
 def test_the_others() -> None:
     assert parsed('{"op":"revoke","process":"c"}') == Revoke(7, "c", Outcome.OK, 7, 7, None)
     assert parsed('{"op":"commit","process":"c","group":"g","offsets":[["orders",0,4]],"transaction":"t"}') == Commit(
@@ -139,6 +148,17 @@ def test_a_line_is_written_as_it_is_read() -> None:
         ('{"op":"poll","process":"p","records":[["t",0,-1,"v"]]}', "-1 is less than 0"),
         ('{"op":"poll","process":"p","records":[["t",-1,0,"v"]]}', "-1 is less than 0"),
         ('{"op":"send","process":"p","topic":"t","partition":0,"value":"v","offset":-1}', "-1 is less .* leave it out"),
+        (
+            '{"op":"assign","process":"p","positions":[["t",0,-5]]}',
+            "-5 is no position: .* or null where it is not known",
+        ),
+        ('{"op":"commit","process":"p","group":"g","offsets":[["t",0,-1]]}', "-1 is less than 0"),
+        ('{"op":"commit","process":"p","group":"g","offsets":[[]]}', "its 'offsets' must be a list of"),
+        ('{"op":"commit","process":"p","group":"g","offsets":[{}]}', "its 'offsets' must be a list of"),
+        ('{"op":"trim","process":"p","offsets":[["t",0,-1]]}', "-1 is less than 0"),
+        ('{"op":"trim","process":"p","offsets":[["t",0,-1001]]}', "-1001 is less than 0"),
+        ('{"op":"begin","process":"p","transaction":"t","transaction":"u"}', "has the field 'transaction' twice"),
+        ('{"op":"begin","process":"p","transaction":"t","more":{"a":1,"a":1}}', "has the field 'a' twice"),
         ('{"op":"revoke","process":"p","partitions":""}', "its 'partitions' must be a list of"),
         ('{"op":"commit","process":"p","group":"g","offsets":{}}', "its 'offsets' must be a list of"),
         ('{"op":"assign","process":"p","positions":{}}', "its 'positions' must be a list of"),

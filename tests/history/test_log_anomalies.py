@@ -206,6 +206,16 @@ def test_a_value_in_the_wrong_partition() -> None:
     assert found(*lines) == {Kind.MISPLACED: True}
 
 
+def test_a_value_in_two_partitions() -> None:
+    """Whichever it was sent to: a client chooses one, and stays with it however often it tries."""
+    sent = send("anna", "c", partition=None, outcome="unknown")
+    told = verdict(*CLEAN, sent, poll("carl", (2, "c")), poll("carl", (5, "c"), partition=1))
+    assert told.bad_kinds == {Kind.MISPLACED} == told.kinds
+    (anomaly,) = told.findings[Kind.MISPLACED].evidence
+    assert anomaly.sentence == "'c' was sent once by anna and lies in orders-0 at offset 2 and in orders-1 at offset 5"
+    assert found(*CLEAN, sent, poll("carl", (2, "c"))) == {}
+
+
 def test_a_value_that_nobody_sent() -> None:
     lines = [*CLEAN, poll("carl", (2, "?"))]
     assert found(*lines) == {}

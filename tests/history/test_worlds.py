@@ -11,7 +11,7 @@ from strandline.history.verdict import Kind
 
 EVERYTHING = Expectations(is_read_to_end=True, is_every_writer_recorded=True)
 SEEDS = 60
-STEPS = 400
+STEPS = 500
 NOT_ISOLATED = {
     Kind.INTERNAL_SEND_SKIP,
     Kind.WRITE_CYCLE,
@@ -43,6 +43,7 @@ def test_what_is_right_looks_sound(seed: int) -> None:
         ("reads-open-ones", {Kind.UNCOMMITTED_READ}),
         ("reads-aborted-ones", {Kind.ABORTED_READ}),
         ("forgets-commits", {Kind.LOST_COMMIT}),
+        ("loses-its-end", {Kind.LOST_WRITE}),
     ],
 )
 def test_a_fault_is_found(fault: str, kinds: set[Kind]) -> None:

@@ -53,6 +53,11 @@ class World:
             producer.finish()
         for reader in self.readers:
             reader.finish()
+        if self.fault == "loses-its-end":
+            for log in self.logs:
+                del log[-3:]
+        self.now_us += STEP_US
+        Reader(self, "reader-late", "read_committed").finish()
         return operations(*self.lines)
 
     def rebalance(self) -> None:
@@ -175,8 +180,8 @@ class Reader:
             self.positions[partition] = found[-1][0] + 1
             if self.world.has("returns"):
                 self.positions[partition] = max(0, found[-1][0] - 1)
-            records = [[TOPIC, partition, offset, value] for offset, value in found]
-            self.world.tell("poll", self.name, records=records)
+        records = [[TOPIC, partition, offset, value] for offset, value in found]
+        self.world.tell("poll", self.name, records=records)
 
     def seek(self, partition: int, offset: int) -> None:
         self.positions[partition] = offset
@@ -188,6 +193,8 @@ class Reader:
         for partition in range(PARTITIONS):
             self.world.now_us += STEP_US
             self.read(partition, 10**6)
+        self.world.now_us += STEP_US
+        self.world.tell("poll", self.name, records=[])
 
 
 class Member(Reader):

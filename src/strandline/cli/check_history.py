@@ -13,7 +13,7 @@ from strandline.cli.output import EXIT_FAULT, CannotRead, Output, ToolCommand, c
 from strandline.cli.progress import scanning
 from strandline.history.checker import check
 from strandline.history.expectations import Expectations
-from strandline.history.transactions import Contradiction
+from strandline.history.transaction import Contradiction
 from strandline.history.verdict import Anomaly, Verdict, printable
 
 
@@ -86,8 +86,7 @@ def _tell(anomaly: Anomaly, files: HistoryFiles, output: Output) -> None:
         output.object({"type": "anomaly", **anomaly.as_fields(), "operations": found_at})
     else:
         label = "bad" if anomaly.is_bad else "allowed"
-        places = printable(files.places_of(anomaly.operations))
-        output.line(f"{anomaly.kind} ({label}): {anomaly.sentence} [{places}]")
+        output.line(f"{anomaly.kind} ({label}): {anomaly.sentence} [{files.places_of(anomaly.operations)}]")
 
 
 def _tell_summary_as_json(verdict: Verdict, files: HistoryFiles, output: Output, void_because: str | None) -> None:
@@ -112,7 +111,7 @@ def _tell_summary(
         hint = " (--allowed shows them)" if finding.allowed_count and not are_allowed_shown else ""
         output.line(f"{kind}: {finding.bad_count} bad, {finding.allowed_count} allowed{hint}")
     for path in files.torn:
-        output.note(f"strandline: the last line of {path} is not whole and was left out")
+        output.note(f"strandline: the last line of {printable(path)} is not whole and was left out")
     _tell_counts(verdict, output, "Void: " if void_because is not None else "Sound: " if verdict.is_sound else "")
     if void_because is not None:
         output.note(f"strandline: {void_because}")

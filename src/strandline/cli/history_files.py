@@ -7,8 +7,10 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 
 from strandline.cli.output import CannotRead
-from strandline.history.lines import LineParser, NotJson
+from strandline.history.json_object import NotJson
+from strandline.history.lines import LineParser
 from strandline.history.operations import Operation
+from strandline.history.verdict import printable
 from strandline.model.failures import CorruptData
 
 LINE_BYTES_MAX = 64 * 2**20
@@ -25,7 +27,7 @@ class HistoryFiles:
         self._look_at_all()
 
     def __str__(self) -> str:
-        return self.paths[0] if len(self.paths) == 1 else f"any of the {len(self.paths)} files"
+        return printable(self.paths[0]) if len(self.paths) == 1 else f"any of the {len(self.paths)} files"
 
     def _look_at_all(self) -> None:
         """A file that is given twice is refused, or every operation would have happened twice."""
@@ -35,7 +37,7 @@ class HistoryFiles:
                 status = os.stat(path)
             other = known.get((status.st_dev, status.st_ino))
             if other is not None:
-                raise CannotRead(f"{path} is given twice" if other == path else f"{other} and {path} are the same file")
+                raise CannotRead(_same_file(other, path))
             known[status.st_dev, status.st_ino] = path
             self.size_bytes += status.st_size
 
@@ -58,10 +60,10 @@ class HistoryFiles:
             self._ends.append(number)
 
     def place(self, path: str, number: int) -> str:
-        return f"{path}:{number - (self._ends[-1] if self._ends else 0)}"
+        return f"{printable(path)}:{number - (self._ends[-1] if self._ends else 0)}"
 
     def places_of(self, numbers: Iterable[int]) -> str:
-        return ", ".join(self.place_of(number) for number in numbers)
+        return printable(", ".join(self.place_of(number) for number in numbers))
 
     def place_of(self, number: int) -> str:
         first = 0
@@ -72,14 +74,21 @@ class HistoryFiles:
         raise IndexError(number)
 
 
+def _same_file(one: str, other: str) -> str:
+    if one == other:
+        return f"{printable(one)} is given twice"
+    return f"{printable(one)} and {printable(other)} are the same file"
+
+
 @contextmanager
 def _reading(path: str) -> Iterator[None]:
     """Own sentences: what the log tool says of a file that is gone or forbidden is about a broker's."""
+    name = printable(path)
     try:
         yield
     except FileNotFoundError:
-        raise CannotRead(f"there is no history {path}") from None
+        raise CannotRead(f"there is no history {name}") from None
     except IsADirectoryError:
-        raise CannotRead(f"{path} is a folder: give the files in it, such as {path.rstrip('/')}/*.jsonl") from None
+        raise CannotRead(f"{name} is a folder: give the files in it, such as {name.rstrip('/')}/*.jsonl") from None
     except OSError as error:
-        raise CannotRead(f"{path} cannot be read: {error.strerror or error}") from None
+        raise CannotRead(f"{name} cannot be read: {error.strerror or error}") from None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 
-from strandline.history.anomalies import cycles, group_offsets, isolation, log, loss, order
+from strandline.history.anomalies import cycles, group_offsets, intermediate, isolation, log, loss, order, tail
 from strandline.history.expectations import Expectations
 from strandline.history.index import History
 from strandline.history.operations import Operation
@@ -20,11 +20,12 @@ SEARCHES: tuple[Search, ...] = (
     loss.lost_writes,
     loss.torn_transactions,
     loss.unseen,
+    tail.lost_tails,
     isolation.aborted_reads,
     isolation.precommitted_reads,
     isolation.uncommitted_reads,
     order.poll_skips,
-    order.intermediate_reads,
+    intermediate.intermediate_reads,
     order.nonmonotonic_polls,
     order.nonmonotonic_sends,
     order.internal_send_skips,

@@ -21,7 +21,7 @@ from typing import NamedTuple
 
 from strandline.history.index import History
 from strandline.history.operations import Outcome, Poll, Send
-from strandline.history.transactions import Fate, Transaction
+from strandline.history.transaction import Fate, Transaction
 
 
 class Span(NamedTuple):

@@ -19,8 +19,9 @@ from strandline.history.operations import (
     Trim,
 )
 from strandline.history.partition_log import PartitionLog
-from strandline.history.reading import Break, ConsumerWalk, Start
-from strandline.history.transactions import Fate, Transaction, Transactions
+from strandline.history.reading import Break, ConsumerWalk, Look, Start
+from strandline.history.transaction import Fate, Transaction
+from strandline.history.transactions import Transactions
 from strandline.model.partitions import TopicPartition
 
 
@@ -37,6 +38,7 @@ class History:
         self.foreign_count = 0  # records read that no recorded process sent
         self.record_count = 0
         self.recognised_count = 0  # records read that are known to be one that was sent
+        self._client_lines: Counter[str] = Counter()  # who was started again tells of itself again
         self._trims: list[Trim] = []
         self._writers: dict[tuple[str, str], Send] = {}
         self._ambiguous: set[tuple[str, str]] = set()
@@ -44,17 +46,18 @@ class History:
             self._sort(operation)
         for done in self.processes.values():
             done.sort(key=_order)
-        self.transactions.settle(self.share_clock)
+        self.transactions.settle(self.share_clock, lambda process: self._client_lines[process] < 2)
         self._note_reads()
         self._note_sends()
         self._settle_logs()
-        self.breaks, self.starts = self._walk()
+        self.breaks, self.starts, self.looks = self._walk()
 
     # Building it, in this order: what was read decides the fate of open transactions, that decides what is visible.
 
     def _sort(self, operation: Operation) -> None:
         if isinstance(operation, Client):
             self.clients[operation.process] = operation
+            self._client_lines[operation.process] += 1
             return
         self.operation_counts[type(operation).__name__.lower(), operation.outcome.value] += 1
         self.processes[operation.process].append(operation)
@@ -93,7 +96,7 @@ class History:
                 if is_committed:
                     log.committed_offsets.add(offset)
                     if writer is not None and writer.transaction is not None:
-                        self.transactions.by_name[writer.transaction].was_read()
+                        self.transactions.by_name[writer.transaction].was_read(poll, self.share_clock)
             self.record_count += len(poll.records)
 
     def _note_sends(self) -> None:
@@ -121,11 +124,11 @@ class History:
             return offset in log.committed_offsets
         return self.is_committed(writer)
 
-    def _walk(self) -> tuple[list[Break], list[Start]]:
+    def _walk(self) -> tuple[list[Break], list[Start], list[Look]]:
         walk = ConsumerWalk(self.logs)
         for done in self.processes.values():
             walk.walk(done)
-        return walk.breaks, walk.starts
+        return walk.breaks, walk.starts, walk.looks
 
     # Questions.
 

@@ -12,6 +12,7 @@ from enum import StrEnum
 from typing import Any, TypeVar
 
 from strandline.history.field_names import FIELDS, misspelt
+from strandline.history.json_object import json_object
 from strandline.history.operations import (
     BEGINNING,
     END,
@@ -47,6 +48,7 @@ ROWS = {
     "offsets": ("topic", "partition", "offset"),
     "partitions": ("topic", "partition"),
 }
+NOT_KNOWN = (-1000, -1001)  # librdkafka's: where the group is, and nowhere
 INT64_MIN, INT64_MAX = -(2**63), 2**63 - 1
 
 
@@ -56,10 +58,6 @@ def _words(enumeration: type[Word]) -> dict[str, Word]:
 
 OUTCOMES = {**_words(Outcome), "info": Outcome.UNKNOWN}  # info is Jepsen's word
 HOWS, DECISIONS, ISOLATIONS = _words(How), _words(Decision), _words(Isolation)
-
-
-class NotJson(CorruptData):
-    """No beginning of an object is one itself: a last line of this kind may be what a killed process wrote of it."""
 
 
 class _Wrong(Exception):
@@ -76,16 +74,7 @@ class LineParser:
 
     def operation(self, line: str | bytes, number: int) -> Operation:
         """`number` is the line's, from 1 and over all files: anomalies name operations by it."""
-        try:
-            fields = json.loads(line)
-        except json.JSONDecodeError as error:
-            raise NotJson(f"is not JSON: {error.msg} at character {error.pos + 1}") from None
-        except UnicodeDecodeError:
-            raise NotJson("is not JSON: it is not UTF-8") from None
-        except (ValueError, RecursionError):
-            raise CorruptData("is not an operation: it is nested too deep, or a number has too many digits") from None
-        if type(fields) is not dict:
-            raise CorruptData("is not an operation: it must be a JSON object")
+        fields = json_object(line)
         try:
             return _parser_of(fields)(self, fields, number)
         except KeyError as error:
@@ -118,8 +107,13 @@ class LineParser:
             self._partitions[known] = known
         return known
 
-    def offsets(self, entries: Any) -> tuple[tuple[TopicPartition, int], ...]:
-        return tuple((self.partition(topic, partition), _whole(offset)) for topic, partition, offset in _rows(entries))
+    def offsets(self, entries: Any, none: tuple[int, ...] = ()) -> tuple[tuple[TopicPartition, int], ...]:
+        """Without those that say that there is none."""
+        return tuple(
+            (self.partition(topic, partition), _natural(offset))
+            for topic, partition, offset in _rows(entries)
+            if offset not in none
+        )
 
     def client(self, fields: Fields, number: int) -> Client:
         """A process that is producer and consumer tells of both: what a line leaves out stays as it was."""
@@ -165,7 +159,7 @@ class LineParser:
 
     def commit(self, fields: Fields, number: int) -> Commit:
         stamp, group = self.stamp(fields, number), self.name(fields["group"])
-        return Commit(*stamp, group, self.offsets(fields["offsets"]), self.transaction(fields))
+        return Commit(*stamp, group, self.offsets(fields["offsets"], NOT_KNOWN), self.transaction(fields))
 
     def begin(self, fields: Fields, number: int) -> Begin:
         return Begin(*self.stamp(fields, number), self.name(fields["transaction"]))
@@ -275,6 +269,12 @@ def _truth(value: Any) -> bool:
 
 
 def _position(value: Any) -> int | None:
+    """By Kafka's own numbers, or a name for one."""
     if value is None:
         return None
-    return _whole(value) if type(value) is int else _one_of(NAMED_POSITIONS, value)
+    if type(value) is not int:
+        return _one_of(NAMED_POSITIONS, value)
+    number = _whole(value)
+    if number < 0 and number not in (*NAMED_POSITIONS.values(), *NOT_KNOWN):
+        raise _Wrong(f"{number} is no position: give an offset, 'beginning', 'end', or null where it is not known")
+    return None if number in NOT_KNOWN else number

@@ -16,11 +16,26 @@ class Claim(NamedTuple):
     witness: Witness
 
 
+class Stretch:
+    """A part of a list of offsets, which is not copied: a consumer may go back and forth over a long one very often."""
+
+    __slots__ = ("_begin", "_end", "_offsets")
+
+    def __init__(self, offsets: list[int], begin: int, end: int) -> None:
+        self._offsets, self._begin, self._end = offsets, begin, max(begin, end)
+
+    def __len__(self) -> int:
+        return self._end - self._begin
+
+    def first(self, count: int) -> list[int]:
+        return self._offsets[self._begin : min(self._end, self._begin + count)]
+
+
 class PartitionLog:
     def __init__(self, partition: TopicPartition) -> None:
         self.partition = partition
         self.claims: dict[int, Claim] = {}  # by offset; of several, the first
-        self.contradictions: dict[int, list[Claim]] = {}
+        self.contradictions: dict[int, dict[str, Claim]] = {}  # further ones, by offset and value
         self.place_of: dict[str, int] = {}  # the first offset at which a value was seen
         self.repeats: dict[str, list[tuple[int, Witness]]] = {}  # further ones
         self.read_values: set[str] = set()
@@ -37,15 +52,15 @@ class PartitionLog:
             return
         if known is None:
             self.claims[offset] = Claim(value, witness)
-        elif all(other.value != value for other in self.contradictions.setdefault(offset, [])):
-            self.contradictions[offset].append(Claim(value, witness))
+        else:
+            self.contradictions.setdefault(offset, {}).setdefault(value, Claim(value, witness))
         if self.place_of.setdefault(value, offset) != offset:
             self.repeats.setdefault(value, []).append((offset, witness))
 
-    def between(self, first: int, end: int, *, is_committed: bool) -> list[int]:
+    def between(self, first: int, end: int, *, is_committed: bool) -> Stretch:
         """Offsets from `first` on and below `end` that a reader must not have passed over."""
         offsets = self.visible if is_committed else self.known
-        return offsets[bisect_left(offsets, max(first, self.trimmed_before)) : bisect_left(offsets, end)]
+        return Stretch(offsets, bisect_left(offsets, max(first, self.trimmed_before)), bisect_left(offsets, end))
 
     def passed(self, first: int, last: int) -> None:
         """Somebody read from `first` to `last` without a break that would excuse what is missing."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple, TypeAlias
 
-from strandline.history.operations import BEGINNING, END, Assign, How, Outcome, Poll, Revoke, TimedOperation
+from strandline.history.operations import BEGINNING, Assign, How, Outcome, Poll, Revoke, TimedOperation
 from strandline.history.partition_log import PartitionLog
 from strandline.model.partitions import TopicPartition
 
@@ -36,6 +36,15 @@ class Start(NamedTuple):
     known_us: int  # when the consumer knew
 
 
+class Look(NamedTuple):
+    """The last poll of a consumer that had a partition, and it brought nothing."""
+
+    assign: Assign | None
+    partition: TopicPartition
+    position: int
+    poll: Poll
+
+
 class _Place:
     """Where a consumer is in one partition."""
 
@@ -54,17 +63,23 @@ class ConsumerWalk:
         self._logs = logs
         self.breaks: list[Break] = []
         self.starts: list[Start] = []
+        self.looks: list[Look] = []
+        self._in_vain: Poll | None = None  # the last poll of the process that brought nothing
 
     def walk(self, operations: Iterable[TimedOperation]) -> None:
         """Those of one process, in its order."""
         places: dict[TopicPartition, _Place] = {}
         is_excused = False
+        self._in_vain = None
         for operation in operations:
             if operation.outcome is Outcome.FAIL:
                 continue
             match operation:
-                case Poll():
+                case Poll() if operation.records:
                     self._poll(operation, places, is_excused)
+                case Poll():
+                    is_sure = operation.outcome is Outcome.OK and not is_excused
+                    self._in_vain = operation if is_sure else None
                 case Assign():
                     is_excused = operation.how is How.SUBSCRIBE or (is_excused and operation.how is How.SEEK)
                     self._assign(operation, places)
@@ -77,15 +92,23 @@ class ConsumerWalk:
     def _assign(self, assign: Assign, places: dict[TopicPartition, _Place]) -> None:
         for partition, position in assign.positions:
             self._leave(partition, places)
-            first = 0 if position == BEGINNING else None if position == END else position
+            first = 0 if position == BEGINNING else position if position is not None and position >= 0 else None
             places[partition] = _Place(assign, first)
             if assign.how is How.REBALANCE and first is not None:
                 self.starts.append(Start(assign, partition, first, assign.ended_us))
 
     def _leave(self, partition: TopicPartition, places: dict[TopicPartition, _Place]) -> None:
         place = places.pop(partition, None)
+        if place is not None:
+            self._look(partition, place)
         if place is not None and place.first is not None and place.last >= place.first:
             self._logs[partition].passed(place.first, place.last)
+
+    def _look(self, partition: TopicPartition, place: _Place) -> None:
+        poll, before = self._in_vain, place.before
+        is_last = poll is not None and before is not None and _order(before) < _order(poll)
+        if poll is not None and is_last and place.expected is not None:
+            self.looks.append(Look(place.assign, partition, place.expected, poll))
 
     def _poll(self, poll: Poll, places: dict[TopicPartition, _Place], is_excused: bool) -> None:
         for partition, offset, _ in poll.records:
@@ -119,3 +142,7 @@ class ConsumerWalk:
             place.first, place.last = offset, offset
         elif place.first is not None and offset < place.first:
             place.first = offset
+
+
+def _order(operation: Poll | Assign) -> tuple[int, int]:
+    return operation.began_us, operation.number

@@ -9,6 +9,7 @@ step: the order in time is transitive.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
@@ -17,7 +18,7 @@ from strandline.history.expectations import Expectations
 from strandline.history.graph import Edges, Layer, Step, components, short_cycle
 from strandline.history.index import History
 from strandline.history.operations import Poll, Send
-from strandline.history.transactions import Transaction
+from strandline.history.transaction import Transaction
 from strandline.history.verdict import PARTS_MAX, Anomaly, Kind
 
 IN_TIME = {"process", "realtime"}
@@ -49,13 +50,14 @@ def cycles(history: History, _expectations: Expectations) -> Iterator[Anomaly]:
         return
     nodes = sorted(node for component in suspects for node in component)
     layers = {name: Layer(name, _among(nodes, edges), name in IN_TIME) for name, edges in graph.edges.items()}
-    told: list[tuple[set[str], set[int]]] = []
+    told: dict[int, list[set[str]]] = defaultdict(list)  # by node, of which edges its cycles are
     for cycle_class in CYCLE_CLASSES:
         chosen = [layers[name] for name in cycle_class.edges]
         for component in components(_together([layer.edges for layer in chosen]), nodes):
-            is_told = any(names < set(cycle_class.edges) and known & set(component) for names, known in told)
-            if not is_told:
-                told.append((set(cycle_class.edges), set(component)))
+            names = set(cycle_class.edges)
+            if not any(known < names for node in component if node in told for known in told[node]):
+                for node in component:
+                    told[node].append(names)
                 yield _anomaly(graph, cycle_class, short_cycle(chosen, component))
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterator
+from functools import reduce
 from itertools import accumulate
 from typing import NamedTuple
 
@@ -17,7 +18,7 @@ from strandline.history.expectations import Expectations
 from strandline.history.index import History
 from strandline.history.operations import Commit, Outcome
 from strandline.history.reading import Start
-from strandline.history.transactions import Fate, Transaction
+from strandline.history.transaction import Fate, Transaction
 from strandline.history.verdict import Anomaly, Kind
 from strandline.model.partitions import TopicPartition
 
@@ -31,6 +32,26 @@ class Committed(NamedTuple):
     commit: Commit
 
 
+class Candidates(NamedTuple):
+    """Commits of which any could have been the last."""
+
+    lowest: Committed
+    highest: Committed
+    processes: frozenset[str]
+
+    @classmethod
+    def of(cls, committed: Committed) -> Candidates:
+        return cls(committed, committed, frozenset({committed.commit.process}))
+
+    def joined(self, other: Candidates) -> Candidates:
+        is_known = other.processes <= self.processes
+        return Candidates(
+            min(self.lowest, other.lowest, key=lambda each: each.offset),
+            max(self.highest, other.highest, key=lambda each: each.offset),
+            self.processes if is_known else self.processes | other.processes,
+        )
+
+
 class PlaceOfGroup:
     """What a group committed for one partition, by when it began."""
 
@@ -39,9 +60,11 @@ class PlaceOfGroup:
         self._commits = sorted(known, key=lambda each: (each.began_us, each.commit.number))
         self._began_us = [each.began_us for each in self._commits]
         self._ended_us = list(accumulate((each.ended_us for each in self._commits), max))  # of all up to each
-        self._in_doubt = [each for each in commits if each.ended_us == NEVER_US]
+        in_doubt = sorted((each for each in commits if each.ended_us == NEVER_US), key=lambda each: each.began_us)
+        self._doubt_began_us = [each.began_us for each in in_doubt]
+        self._in_doubt = list(accumulate(map(Candidates.of, in_doubt), Candidates.joined))  # all up to each
 
-    def candidates(self, began_us: int, known_us: int) -> list[Committed]:
+    def candidates(self, began_us: int, known_us: int) -> Candidates | None:
         """Those that whoever asked between these moments may have found, or none if there is none for sure."""
         index = bisect_right(self._began_us, known_us) - 1
         found: list[Committed] = []
@@ -54,14 +77,15 @@ class PlaceOfGroup:
                 last = commit
             index -= 1
         if last is None:
-            return []
-        return found + [each for each in self._in_doubt if each.began_us <= known_us]
+            return None
+        doubtful = bisect_right(self._doubt_began_us, known_us)
+        return reduce(Candidates.joined, [*map(Candidates.of, found), *self._in_doubt[doubtful - 1 : doubtful]])
 
 
 def lost_commits(history: History, _expectations: Expectations) -> Iterator[Anomaly]:
     """A group went on before the offset that it had committed last."""
     for start, candidates in _judged_starts(history):
-        lowest = min(candidates, key=lambda each: each.offset)
+        lowest = candidates.lowest
         if start.offset < max(lowest.offset, 0) and lowest.offset > history.log(start.partition).trimmed_before:
             yield _wrong_start(Kind.LOST_COMMIT, start, lowest, "the group had committed")
 
@@ -69,7 +93,7 @@ def lost_commits(history: History, _expectations: Expectations) -> Iterator[Anom
 def phantom_commits(history: History, expectations: Expectations) -> Iterator[Anomaly]:
     """A group went on after the offset that it had committed last, past records that it should have read."""
     for start, candidates in _judged_starts(history):
-        highest = max(candidates, key=lambda each: each.offset)
+        highest = candidates.highest
         is_committed = history.reads_committed(start.assign.process)
         log = history.log(start.partition)
         if not expectations.may_delete and log.between(highest.offset, start.offset, is_committed=is_committed):
@@ -116,7 +140,7 @@ def _claims(transaction: Transaction) -> dict[str, dict[TopicPartition, int]]:
     return claims
 
 
-def _judged_starts(history: History) -> Iterator[tuple[Start, list[Committed]]]:
+def _judged_starts(history: History) -> Iterator[tuple[Start, Candidates]]:
     unjudged = {client.group for client in history.clients.values() if client.commits_by_itself}
     places = _places(history)
     for start in history.starts:
@@ -124,7 +148,7 @@ def _judged_starts(history: History) -> Iterator[tuple[Start, list[Committed]]]:
         if group is None or group in unjudged or (group, start.partition) not in places:
             continue
         candidates = places[group, start.partition].candidates(start.assign.began_us, start.known_us)
-        if candidates and all(history.share_clock(start.assign.process, each.commit.process) for each in candidates):
+        if candidates and all(history.share_clock(start.assign.process, each) for each in candidates.processes):
             yield start, candidates
 
 

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from strandline.history.expectations import Expectations
 from strandline.history.index import History
-from strandline.history.operations import Outcome, Poll, Record, Send
-from strandline.history.transactions import Fate
+from strandline.history.operations import End, Outcome, Poll, Record, Send
+from strandline.history.transaction import Fate
 from strandline.history.verdict import Anomaly, Kind
 
 
@@ -20,10 +20,16 @@ def aborted_reads(history: History, _expectations: Expectations) -> Iterator[Ano
         if writer.outcome is Outcome.FAIL:
             why = "which failed"
         elif writer.transaction in aborted and history.reads_committed(poll.process):
-            why = f"in transaction {writer.transaction}, which was aborted"
+            why = f"in transaction {writer.transaction}, {_end_of(history, writer)}"
         else:
             continue
         yield _read_of(Kind.ABORTED_READ, poll, record, writer, f"sent by {writer.process}, {why}")
+
+
+def _end_of(history: History, writer: Send) -> str:
+    transaction = history.transaction_of(writer)
+    is_left_open = transaction is not None and not transaction.ends
+    return "whose producer went on to the next without ending it" if is_left_open else "which was aborted"
 
 
 def precommitted_reads(history: History, _expectations: Expectations) -> Iterator[Anomaly]:
@@ -41,23 +47,14 @@ def precommitted_reads(history: History, _expectations: Expectations) -> Iterato
 
 def uncommitted_reads(history: History, _expectations: Expectations) -> Iterator[Anomaly]:
     """A reader of committed records saw a record before the commit of its transaction was even asked for."""
-    if not history.transactions.by_name:
-        return
-    asked_us = {
-        transaction.name: (min(end.began_us for end in transaction.commit_attempts), transaction.commit_attempts[0])
-        for transaction in history.transactions.by_name.values()
-        if transaction.commit_attempts
-    }
-    for poll, record, writer in _reads(history):
-        if writer.transaction is None or writer.transaction not in asked_us or poll.transaction == writer.transaction:
+    for poll, record, writer in _reads(history) if history.transactions.by_name else ():
+        transaction = history.transaction_of(writer)
+        if transaction is None or poll.transaction == writer.transaction or not history.reads_committed(poll.process):
             continue
-        began_us, end = asked_us[writer.transaction]
-        if (
-            poll.ended_us < began_us
-            and history.reads_committed(poll.process)
-            and history.share_clock(poll.process, end.process)
-        ):
-            why = f"{began_us - poll.ended_us} µs before {end.process} asked for the commit of {writer.transaction}"
+        later = transaction.at_work_after(poll, history.share_clock)
+        if later is not None:
+            what = "asked for the commit of" if isinstance(later, End) else "still wrote in"
+            why = f"{later.began_us - poll.ended_us} µs before {later.process} {what} {writer.transaction}"
             yield _read_of(Kind.UNCOMMITTED_READ, poll, record, writer, why)
 
 

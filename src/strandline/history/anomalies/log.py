@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from strandline.history.expectations import Expectations
 from strandline.history.index import History
-from strandline.history.operations import Poll
-from strandline.history.partition_log import Claim, Witness
+from strandline.history.operations import Poll, Send
+from strandline.history.partition_log import Claim, PartitionLog, Witness
 from strandline.history.verdict import Anomaly, Kind, listed
 
 
@@ -15,7 +15,7 @@ def inconsistent_offsets(history: History, _expectations: Expectations) -> Itera
     """An offset with two values. A write that not all in-sync replicas acknowledged may have been replaced."""
     for log in history.logs.values():
         for offset, others in log.contradictions.items():
-            claims = [log.claims[offset], *others]
+            claims = [log.claims[offset], *others.values()]
             told = listed([f"{claim.value!r} {_says(claim.witness)}" for claim in claims])
             yield Anomaly(
                 Kind.INCONSISTENT_OFFSETS,
@@ -52,7 +52,8 @@ def duplicates(history: History, _expectations: Expectations) -> Iterator[Anomal
 
 
 def misplaced(history: History, _expectations: Expectations) -> Iterator[Anomaly]:
-    """A value in another partition than the one it was sent to."""
+    """A value in another partition than the one it was sent to, or in two."""
+    yield from _scattered(history)
     for log in history.logs.values():
         for value, offset in log.place_of.items():
             writer = history.writer(log.partition.topic, value)
@@ -69,6 +70,30 @@ def misplaced(history: History, _expectations: Expectations) -> Iterator[Anomaly
                 (writer.process,),
                 (writer.number, log.claims[offset].witness.number),
             )
+
+
+def _scattered(history: History) -> Iterator[Anomaly]:
+    """A value in two partitions, where nobody knows which of them it was sent to."""
+    first_log_of: dict[Send, PartitionLog] = {}
+    for log in history.logs.values():
+        for value, offset in log.place_of.items():
+            writer = history.writer(log.partition.topic, value)
+            if writer is None or writer.partition is not None:
+                continue
+            other = first_log_of.setdefault(writer, log)
+            if other is not log:
+                there = other.place_of[value]
+                yield Anomaly(
+                    Kind.MISPLACED,
+                    True,
+                    f"{value!r} was sent once by {writer.process} and lies in {other.partition} at offset {there} and"
+                    f" in {log.partition} at offset {offset}",
+                    log.partition,
+                    (there, offset),
+                    (value,),
+                    (writer.process,),
+                    (writer.number, other.claims[there].witness.number, log.claims[offset].witness.number),
+                )
 
 
 def phantoms(history: History, expectations: Expectations) -> Iterator[Anomaly]:

@@ -8,6 +8,7 @@ from strandline.history.expectations import Expectations
 from strandline.history.index import History
 from strandline.history.operations import Send
 from strandline.history.partition_log import PartitionLog
+from strandline.history.transaction import Transaction
 from strandline.history.verdict import Anomaly, Kind
 
 
@@ -33,24 +34,33 @@ def lost_writes(history: History, expectations: Expectations) -> Iterator[Anomal
 
 def torn_transactions(history: History, expectations: Expectations) -> Iterator[Anomaly]:
     """A transaction of which one record was read and another is lost: all or nothing was promised (KIP-98)."""
+    read_parts: dict[str, Send | None] = {}  # one of each transaction
     for log, send, offset, passed in _missing(history):
         transaction = history.transaction_of(send)
         if passed is None or transaction is None:
             continue
-        for other in transaction.sends:
-            if other.partition is not None and other.value in history.log(other.partition).read_values:
-                yield Anomaly(
-                    Kind.TORN_TRANSACTION,
-                    history.is_promised(send) and not expectations.may_delete,
-                    f"of transaction {transaction.name}, {other.value!r} was read from {other.partition} and"
-                    f" {send.value!r} is gone from {log.partition}, where it had offset {offset}",
-                    log.partition,
-                    (offset,) if offset is not None else (),
-                    (other.value, send.value),
-                    (send.process,),
-                    (other.number, send.number),
-                )
-                break
+        if transaction.name not in read_parts:
+            read_parts[transaction.name] = _read_part(history, transaction)
+        other = read_parts[transaction.name]
+        if other is not None:
+            yield Anomaly(
+                Kind.TORN_TRANSACTION,
+                history.is_promised(send) and not expectations.may_delete,
+                f"of transaction {transaction.name}, {other.value!r} was read from {other.partition} and"
+                f" {send.value!r} is gone from {log.partition}, where it had offset {offset}",
+                log.partition,
+                (offset,) if offset is not None else (),
+                (other.value, send.value),
+                (send.process,),
+                (other.number, send.number),
+            )
+
+
+def _read_part(history: History, transaction: Transaction) -> Send | None:
+    for send in transaction.sends:
+        if send.partition is not None and send.value in history.log(send.partition).read_values:
+            return send
+    return None
 
 
 def unseen(history: History, expectations: Expectations) -> Iterator[Anomaly]:

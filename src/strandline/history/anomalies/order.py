@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from strandline.history.expectations import Expectations
 from strandline.history.index import History
 from strandline.history.operations import Outcome, Send, TimedOperation
+from strandline.history.partition_log import Stretch
 from strandline.history.reading import Break
 from strandline.history.verdict import Anomaly, Kind
 from strandline.model.partitions import TopicPartition
@@ -19,9 +20,9 @@ def poll_skips(history: History, expectations: Expectations) -> Iterator[Anomaly
 
     Excused by a group whose rebalances nobody noted, and by retention and compaction.
     """
-    for gap, skipped in _gaps(history):
+    for gap, skipped in gaps(history):
         log = history.log(gap.partition)
-        shown = skipped[:SHOWN_MAX]
+        shown = skipped.first(SHOWN_MAX)
         values = tuple(log.claims[offset].value for offset in shown)
         yield Anomaly(
             Kind.INTERNAL_POLL_SKIP if gap.is_internal else Kind.POLL_SKIP,
@@ -34,31 +35,6 @@ def poll_skips(history: History, expectations: Expectations) -> Iterator[Anomaly
             (gap.poll.process,),
             tuple(dict.fromkeys((gap.before.number, gap.poll.number))),
         )
-
-
-def intermediate_reads(history: History, expectations: Expectations) -> Iterator[Anomaly]:
-    """G1b: a consumer read one record of a committed transaction and went past another in the same partition."""
-    for gap, skipped in _gaps(history):
-        log = history.log(gap.partition)
-        read = {log.claims[offset].value for offset in (gap.expected - 1, gap.offset) if offset in log.claims}
-        neighbours = {history.writer(gap.partition.topic, value) for value in read}
-        names = {writer.transaction for writer in neighbours if writer is not None and writer.transaction is not None}
-        for offset in skipped if names else ():
-            value = log.claims[offset].value
-            writer = history.writer(gap.partition.topic, value)
-            if writer is not None and writer.transaction in names:
-                yield Anomaly(
-                    Kind.INTERMEDIATE_READ,
-                    not gap.is_excused and not expectations.may_delete,
-                    f"{gap.poll.process} read a part of transaction {writer.transaction} in {gap.partition}, and went"
-                    f" past {value!r} at offset {offset}",
-                    gap.partition,
-                    (offset,),
-                    (value,),
-                    (gap.poll.process, writer.process),
-                    (gap.poll.number, writer.number),
-                )
-                break
 
 
 def nonmonotonic_polls(history: History, _expectations: Expectations) -> Iterator[Anomaly]:
@@ -102,21 +78,23 @@ def internal_send_skips(history: History, _expectations: Expectations) -> Iterat
         if later.transaction is None or later.transaction != earlier.transaction or later.partition is None:
             continue
         others = history.log(later.partition).between(was + 1, offset, is_committed=False)
-        if others:
+        shown = others.first(SHOWN_MAX)
+        if shown:
             yield Anomaly(
                 Kind.INTERNAL_SEND_SKIP,
                 False,
                 f"between {earlier.value!r} and {later.value!r} of transaction {later.transaction} others wrote to"
-                f" {later.partition}: {_list(others[:SHOWN_MAX], len(others))}",
+                f" {later.partition}: {_list(shown, len(others))}",
                 later.partition,
-                tuple(others[:SHOWN_MAX]),
+                tuple(shown),
                 (earlier.value, later.value),
                 (later.process,),
                 (earlier.number, later.number),
             )
 
 
-def _gaps(history: History) -> Iterator[tuple[Break, list[int]]]:
+def gaps(history: History) -> Iterator[tuple[Break, Stretch]]:
+    """Where a consumer went on past records, and past which."""
     for gap in history.breaks:
         if gap.offset > gap.expected:
             is_committed = history.reads_committed(gap.poll.process)

@@ -12,6 +12,8 @@ from strandline.history.recording.client_library import needing_confluent_kafka
 from strandline.history.recording.journal import Journal, clock_name
 from strandline.history.recording.marks import HEADER, mark_of
 from strandline.history.recording.producer import RecordedGroup, RecordingProducer
+from strandline.history.recording.settings import ClientSettings
+from strandline.history.recording.silence import Silence
 
 if TYPE_CHECKING:
     from confluent_kafka import KafkaError, Message, TopicPartition
@@ -22,7 +24,7 @@ COMMITTED_TIMEOUT_S = 10.0
 ASYNC_COMMITS_MAX = 1000  # under way at a time; of more, the oldest are told as unknown
 BEGINNING, END, STORED, INVALID = -2, -1, -1000, -1001  # librdkafka's
 POSITIONS: dict[int, str] = {BEGINNING: "beginning", END: "end"}
-RESETS = {"smallest": "beginning", "earliest": "beginning", "beginning": "beginning", "largest": "end", "latest": "end"}
+CONSUME_MAX = 1_000_000  # librdkafka's
 
 Place = tuple[str, int]
 
@@ -46,39 +48,47 @@ class RecordingConsumer:
         *,
         header: str | None = HEADER,
         within: RecordingProducer | None = None,
+        **more: Any,
     ) -> None:
+        """`more` are settings too, such as `logger`."""
         with needing_confluent_kafka():
             from confluent_kafka import Consumer
 
+        settings = {**settings, **more}
+        told = ClientSettings(settings)
         self._on_commit = settings.get("on_commit")
         self._consumer = Consumer({**settings, "on_commit": self._committed})
         self._journal = journal
         self._header = header
         self._within = within
-        self._group = str(settings["group.id"])
-        self._reset = RESETS.get(str(settings.get("auto.offset.reset", "latest")).lower())
+        self._group = told.group
+        self._reset = told.reset
         self._positions: dict[Place, int] = {}
         self._commits: deque[_CommitUnderWay] = deque()
+        self._paused: set[Place] = set()
+        self._silence = Silence()
         self._moved_us = 0  # when a rebalance was last told of
         self._is_rebalancing = False
         journal.write(
             "client",
-            isolation=settings.get("isolation.level", "read_committed"),  # which is librdkafka's default
+            isolation=told.isolation,
             group=self._group,
-            auto_commit=str(settings.get("enable.auto.commit", "true")).lower() == "true",
+            auto_commit=told.commits_by_itself,
             clock=clock_name(),
             is_urgent=True,
         )
 
     # Reading.
 
-    def poll(self, *timeout: float) -> Message | None:
+    def poll(self, timeout: float | None = None) -> Message | None:
         began_us = self._journal.now_us()
-        message = self._consumer.poll(*timeout)
+        message = self._consumer.poll(-1 if timeout is None else timeout)
         self._tell_poll(began_us, [] if message is None else [message])
         return message
 
     def consume(self, num_messages: int = 1, timeout: float = -1) -> list[Message]:
+        if not 0 < num_messages <= CONSUME_MAX:
+            return self._consumer.consume(num_messages, timeout)  # which reads nothing, and may complain
         messages: list[Message] = []
         told = 0
         began_us = self._journal.now_us()
@@ -94,7 +104,17 @@ class RecordingConsumer:
         self._tell_poll(began_us, messages[told:])
         return messages
 
+    def _tell_silence(self, began_us: int) -> None:
+        now_us = self._journal.now_us()
+        since_us = None if self._paused else self._silence.goes_on(max(began_us, self._moved_us + 1), now_us)
+        if since_us is not None:
+            self._journal.write("poll", began_us=since_us, ended_us=now_us, records=[], is_urgent=True)
+
     def _tell_poll(self, began_us: int, messages: list[Message], ended_us: int | None = None) -> None:
+        if not messages and ended_us is None:
+            self._tell_silence(began_us)
+            return
+        self._silence.ends()
         records = []
         for message in messages:
             if message.error() is None:
@@ -141,6 +161,9 @@ class RecordingConsumer:
             self._call_back(on_lost or on_revoke, partitions)
             self._tell_revoke(partitions)
 
+        for callback in (on_assign, on_revoke, on_lost):
+            if callback is not None and not callable(callback):
+                raise TypeError(f"{callback!r} is no callback")
         self._consumer.subscribe(topics, on_assign=assigned, on_revoke=revoked, on_lost=lost)
 
     def _call_back(self, callback: Rebalanced | None, partitions: list[TopicPartition]) -> None:
@@ -196,6 +219,15 @@ class RecordingConsumer:
         position = partition.offset if partition.offset >= 0 else POSITIONS.get(partition.offset)
         self._tell_assign(How.SEEK, [[partition.topic, partition.partition, position]], began_us)
 
+    def pause(self, partitions: list[TopicPartition]) -> None:
+        self._consumer.pause(partitions)
+        self._silence.ends()
+        self._paused |= {(each.topic, each.partition) for each in partitions}
+
+    def resume(self, partitions: list[TopicPartition]) -> None:
+        self._consumer.resume(partitions)
+        self._paused -= {(each.topic, each.partition) for each in partitions}
+
     def unassign(self) -> None:
         self._consumer.unassign()
         self._tell_revoke(None)
@@ -209,6 +241,7 @@ class RecordingConsumer:
         self._tell_revoke(None)
 
     def _tell_assign(self, how: How, positions: list[list[Any]], began_us: int) -> None:
+        self._silence.ends()
         for topic, partition, _ in positions:
             self._positions.pop((topic, partition), None)
         self._moved_us = self._journal.now_us()
@@ -217,11 +250,14 @@ class RecordingConsumer:
         )
 
     def _tell_revoke(self, partitions: list[TopicPartition] | None) -> None:
-        named = None if partitions is None else [[each.topic, each.partition] for each in partitions]
+        self._silence.ends()
+        gone = None if partitions is None else {(each.topic, each.partition) for each in partitions}
         for place in list(self._positions):
-            if named is None or list(place) in named:
+            if gone is None or place in gone:
                 del self._positions[place]
+        self._paused = set() if gone is None else self._paused - gone
         self._moved_us = self._journal.now_us()
+        named = None if gone is None else [list(place) for place in sorted(gone)]
         self._journal.write("revoke", began_us=self._moved_us, partitions=named, is_urgent=True)
 
     # Commits.
@@ -252,8 +288,8 @@ class RecordingConsumer:
     def _meant(self, message: Message | None, offsets: list[TopicPartition] | None) -> list[list[Any]]:
         if message is not None:
             return [[message.topic(), message.partition(), (message.offset() or 0) + 1]]
-        if offsets is not None:
-            return [[each.topic, each.partition, each.offset] for each in offsets]
+        if offsets is not None:  # the client leaves out what names none
+            return [[each.topic, each.partition, each.offset] for each in offsets if each.offset >= 0]
         return [[topic, partition, offset] for (topic, partition), offset in self._positions.items()]
 
     def _committed(self, error: KafkaError | None, partitions: list[TopicPartition]) -> None:
@@ -289,7 +325,9 @@ class RecordingConsumer:
                 )
 
     def consumer_group_metadata(self) -> RecordedGroup:
-        return RecordedGroup(self._group, self._consumer.consumer_group_metadata())
+        recorded = RecordedGroup(self._consumer.consumer_group_metadata())
+        recorded.group = self._group
+        return recorded
 
     # Its end.
 

@@ -12,6 +12,7 @@ from strandline.history.recording.client_library import needing_confluent_kafka
 from strandline.history.recording.journal import Journal, clock_name
 from strandline.history.recording.marks import HEADER, value_mark, with_mark
 from strandline.history.recording.outcomes import outcome_of_end, outcome_of_send
+from strandline.history.recording.settings import ClientSettings
 
 if TYPE_CHECKING:
     from confluent_kafka import KafkaError, Message, TopicPartition
@@ -30,11 +31,10 @@ class _UnderWay(NamedTuple):
     transaction: str | None
 
 
-class RecordedGroup(NamedTuple):
-    """What `RecordingConsumer.consumer_group_metadata` returns: the client's own object does not tell its group."""
+class RecordedGroup(bytes):
+    """What `RecordingConsumer.consumer_group_metadata` returns: that of the client itself does not tell its group."""
 
     group: str
-    metadata: object
 
 
 class RecordingProducer:
@@ -44,11 +44,16 @@ class RecordingProducer:
     (`queue.buffering.max.messages`). Without `header`, records are sent as they are, and their values must be unique.
     """
 
-    def __init__(self, settings: Mapping[str, Any], journal: Journal, *, header: str | None = HEADER) -> None:
+    def __init__(
+        self, settings: Mapping[str, Any], journal: Journal, *, header: str | None = HEADER, **more: Any
+    ) -> None:
+        """`more` are settings too, such as `logger`."""
         with needing_confluent_kafka():
             from confluent_kafka import Producer
 
-        self._producer = Producer(dict(settings))
+        settings = {**settings, **more}
+        self._producer = Producer(settings)
+        self._on_delivery: Delivered | None = settings.get("on_delivery")
         self._journal = journal
         self._header = header
         self._lock = threading.Lock()  # what is stamped first is sent first
@@ -57,8 +62,8 @@ class RecordingProducer:
         self._life = f"{journal.process}.{journal.now_us():x}"
         self._transaction_count = 0
         self.transaction: str | None = None
-        acks, is_idempotent = _promises(settings)
-        journal.write("client", acks=acks, idempotent=is_idempotent, clock=clock_name(), is_urgent=True)
+        told = ClientSettings(settings)
+        journal.write("client", acks=told.acks, idempotent=told.is_idempotent, clock=clock_name(), is_urgent=True)
 
     def produce(
         self,
@@ -66,10 +71,10 @@ class RecordingProducer:
         value: str | bytes | None = None,
         key: str | bytes | None = None,
         partition: int = -1,
+        callback: Delivered | None = None,
         on_delivery: Delivered | None = None,
         timestamp: int = 0,
         headers: Any = None,
-        callback: Delivered | None = None,
     ) -> None:
         """What raises was not sent, and is not recorded: it may be tried again."""
         with self._lock:
@@ -85,7 +90,7 @@ class RecordingProducer:
                     value,
                     key,
                     partition,
-                    on_delivery=self._heard(number, on_delivery or callback),
+                    on_delivery=self._heard(number, callback or on_delivery or self._on_delivery),
                     timestamp=timestamp,
                     headers=marked,
                 )
@@ -93,28 +98,54 @@ class RecordingProducer:
                 del self._under_way[number]
                 raise
 
+    def produce_batch(
+        self,
+        topic: str,
+        messages: list[dict[str, Any]],
+        partition: int = -1,
+        callback: Delivered | None = None,
+        on_delivery: Delivered | None = None,
+    ) -> int:
+        """One after the other, since the client's own has no headers. What is refused has an `_error`."""
+        from confluent_kafka import KafkaError, KafkaException
+
+        count = 0
+        for message in messages:
+            told = {name: message[name] for name in ("value", "key") if name in message}
+            heard = message.get("callback") or callback or on_delivery
+            try:
+                self.produce(topic, partition=message.get("partition", partition), callback=heard, **told)
+                count += 1
+            except BufferError:
+                message["_error"] = KafkaError(KafkaError._QUEUE_FULL)
+            except KafkaException as refused:
+                message["_error"] = refused.args[0]
+        return count
+
     def _heard(self, number: int, on_delivery: Delivered | None) -> Delivered:
         def heard(error: KafkaError | None, message: Message) -> None:
             sent = self._under_way.pop(number, None)
             if sent is not None:
+                partition = _natural(message.partition())
                 outcome = outcome_of_send(None if error is None else error.code())
-                self._tell(sent, outcome, message.partition(), message.offset() if error is None else None)
+                if outcome is Outcome.OK and partition is None and sent.partition is None:
+                    outcome = Outcome.UNKNOWN  # nobody knows where it would be
+                self._tell(sent, outcome, partition, _natural(message.offset()) if error is None else None)
             if on_delivery is not None:
                 on_delivery(error, message)
 
         return heard
 
     def _tell(self, sent: _UnderWay, outcome: Outcome, partition: int | None, offset: int | None) -> None:
-        """Negative: nobody told (acks=0; a repetition that the broker knew)."""
         self._journal.write(
             "send",
             outcome=outcome.value,
             began_us=sent.began_us,
             ended_us=self._journal.now_us(),
             topic=sent.topic,
-            partition=partition if partition is not None and partition >= 0 else sent.partition,
+            partition=sent.partition if partition is None else partition,
             value=sent.mark,
-            offset=offset if offset is not None and offset >= 0 else None,
+            offset=offset,
             transaction=sent.transaction,
         )
 
@@ -129,39 +160,40 @@ class RecordingProducer:
             "begin", transaction=self.transaction, began_us=began_us, ended_us=self._journal.now_us(), is_urgent=True
         )
 
-    def send_offsets_to_transaction(self, positions: list[TopicPartition], group: object, *timeout: float) -> None:
+    def send_offsets_to_transaction(
+        self, positions: list[TopicPartition], group_metadata: object, timeout: float = -1
+    ) -> None:
         """Give it what a `RecordingConsumer` says of its group, or the offsets are sent and not recorded."""
-        name, metadata = group if isinstance(group, RecordedGroup) else (None, group)
         began_us = self._journal.now_us()
         outcome = Outcome.UNKNOWN
         try:
-            self._producer.send_offsets_to_transaction(positions, metadata, *timeout)
+            self._producer.send_offsets_to_transaction(positions, group_metadata, timeout)
             outcome = Outcome.OK
         finally:
-            if name is not None:
+            if isinstance(group_metadata, RecordedGroup):
                 self._journal.write(
                     "commit",
                     outcome=outcome.value,
                     began_us=began_us,
                     ended_us=self._journal.now_us(),
-                    group=name,
-                    offsets=[[each.topic, each.partition, each.offset] for each in positions],
+                    group=group_metadata.group,
+                    offsets=[[each.topic, each.partition, each.offset] for each in positions if each.offset >= 0],
                     transaction=self.transaction,
                 )
 
-    def commit_transaction(self, *timeout: float) -> None:
+    def commit_transaction(self, timeout: float = -1) -> None:
         self._end(Decision.COMMIT, self._producer.commit_transaction, timeout)
 
-    def abort_transaction(self, *timeout: float) -> None:
+    def abort_transaction(self, timeout: float = -1) -> None:
         self._end(Decision.ABORT, self._producer.abort_transaction, timeout)
 
-    def _end(self, decision: Decision, call: Callable[..., None], timeout: tuple[float, ...]) -> None:
+    def _end(self, decision: Decision, call: Callable[[float], None], timeout: float) -> None:
         from confluent_kafka import KafkaException
 
         began_us = self._journal.now_us()
         outcome = Outcome.UNKNOWN
         try:
-            call(*timeout)
+            call(timeout)
             outcome = Outcome.OK
         except KafkaException as refused:
             outcome = outcome_of_end(refused.args[0].txn_requires_abort())
@@ -181,7 +213,7 @@ class RecordingProducer:
 
     # Its end.
 
-    def close(self, timeout: float = CLOSE_TIMEOUT_S) -> None:
+    def close(self, timeout: float = CLOSE_TIMEOUT_S) -> bool:
         """What is still under way after this long is given up, or it would be sent behind our back."""
         try:
             if self._producer.flush(timeout):
@@ -193,12 +225,17 @@ class RecordingProducer:
                 if sent is not None:
                     self._tell(sent, Outcome.UNKNOWN, None, None)
             self._journal.flush()
+        return True
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         self.close()
+
+    def __bool__(self) -> bool:
+        """Also with nothing under way."""
+        return True
 
     def __len__(self) -> int:
         return len(self._producer)
@@ -207,10 +244,6 @@ class RecordingProducer:
         return getattr(self._producer, name)
 
 
-def _promises(settings: Mapping[str, Any]) -> tuple[str, bool]:
-    """acks, and whether it is idempotent, with librdkafka's names and defaults."""
-    flat = {**settings, **settings.get("default.topic.config", {})}
-    is_transactional = bool(flat.get("transactional.id"))
-    is_idempotent = is_transactional or str(flat.get("enable.idempotence", "false")).lower() == "true"
-    acks = str(flat.get("acks", flat.get("request.required.acks", "all")))
-    return "all" if acks == "-1" or is_idempotent else acks, is_idempotent
+def _natural(number: int | None) -> int | None:
+    """Negative: nobody told (acks=0; a repetition that the broker knew)."""
+    return None if number is None or number < 0 else number

@@ -1,0 +1,86 @@
+"""The end of a log that is gone. Nobody can come past what is missing there, so it takes one who looked and found none.
+
+Many polls find nothing: a consumer is slow, a broker away, a group has given its partition to another. So only the last
+one to look counts, and only where somebody who ran the clients says that they read to the end.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+from typing import TypeAlias
+
+from strandline.history.expectations import Expectations
+from strandline.history.index import History
+from strandline.history.operations import How, Poll
+from strandline.history.reading import Look
+from strandline.history.verdict import Anomaly, Kind
+from strandline.model.partitions import TopicPartition
+
+OFFSET_MAX = 2**63 - 1
+
+LastReads: TypeAlias = dict[TopicPartition, dict[str, int]]  # by process, when its last poll with a record ended
+
+
+def lost_tails(history: History, expectations: Expectations) -> Iterator[Anomaly]:
+    """A record that was read is not found by whoever looked last, from at or before its offset.
+
+    Excused are acknowledgements by the leader alone, retention and compaction.
+    """
+    if not expectations.is_read_to_end:
+        return
+    last_reads = _last_reads(history)
+    for look in _last_looks(history):
+        if _is_last(history, look, last_reads[look.partition]):
+            yield from _not_found(history, expectations, look)
+
+
+def _last_looks(history: History) -> list[Look]:
+    last: dict[TopicPartition, Look] = {}
+    for look in history.looks:
+        other = last.get(look.partition)
+        if other is None or other.poll.began_us < look.poll.began_us:
+            last[look.partition] = look
+    return list(last.values())
+
+
+def _last_reads(history: History) -> LastReads:
+    found: LastReads = defaultdict(dict)
+    for poll in history.polls:
+        for partition in {record.partition for record in poll.records}:
+            ends_us = found[partition]
+            ends_us[poll.process] = max(poll.ended_us, ends_us.get(poll.process, poll.ended_us))
+    return found
+
+
+def _is_last(history: History, look: Look, last_reads: dict[str, int]) -> bool:
+    """After everybody else had read; and, of a member of a group, since it was given the partition."""
+    is_member = look.assign is not None and look.assign.how is How.REBALANCE
+    for process, ended_us in last_reads.items():
+        before_us = look.poll.began_us
+        if is_member and look.assign is not None and process != look.poll.process:
+            before_us = look.assign.began_us
+        if ended_us >= before_us or not history.share_clock(look.poll.process, process):
+            return False
+    return True
+
+
+def _not_found(history: History, expectations: Expectations, look: Look) -> Iterator[Anomaly]:
+    log, is_committed = history.log(look.partition), history.reads_committed(look.poll.process)
+    missing = log.between(look.position, OFFSET_MAX, is_committed=is_committed)
+    for offset in missing.first(len(missing)):
+        value, witness = log.claims[offset]
+        writer = history.writer(look.partition.topic, value)
+        was_in_reach = isinstance(witness, Poll) and (not is_committed or offset in log.committed_offsets)
+        if was_in_reach and writer is not None:
+            yield Anomaly(
+                Kind.LOST_WRITE,
+                history.is_promised(writer) and not expectations.may_delete,
+                f"{value!r} was read by {witness.process} at offset {offset} of {look.partition} and is gone:"
+                f" {look.poll.process} looked last, from offset {look.position} on, and found nothing",
+                look.partition,
+                (offset,),
+                (value,),
+                tuple(dict.fromkeys((writer.process, witness.process, look.poll.process))),
+                (witness.number, look.poll.number),
+            )

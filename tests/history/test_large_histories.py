@@ -1,0 +1,84 @@
+"""However large a history is, and whatever is wrong with it: time grows with its operations, not with their pairs."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+import pytest
+from tests.history.planting import TOPIC, Line, assign, client, commit, end, operations, poll, send
+
+from strandline.history.checker import check
+
+COUNT = 5000
+OPERATION_SECONDS_MAX = 300e-6  # of CPU: several times what one takes, and a tenth of what pairs of them would
+
+
+def claims_of_an_offset(count: int) -> list[Line]:
+    return [send("anna", f"v{number}", 0) for number in range(count)]
+
+
+def knots_of_two_transactions(count: int) -> list[Line]:
+    lines: list[Line] = []
+    for number in range(count):
+        anna, bert = f"a{number}", f"b{number}"
+        for partition, first, second in ((0, anna, bert), (1, bert, anna)):
+            for offset, name in ((2 * number, first), (2 * number + 1, second)):
+                lines.append(send(name[0], f"{name}.{partition}", offset, partition, transaction=name))
+        lines += [end(name[0], name) for name in (anna, bert)]
+    return lines
+
+
+def jumps_to_and_fro(count: int) -> list[Line]:
+    """By a consumer that its group may have moved, over what one transaction wrote."""
+    sends = [send("anna", f"v{number}", number, transaction="t1") for number in range(count)]
+    jumps = [poll("carl", (0, "v0")), poll("carl", (count - 1, f"v{count - 1}"))] * (count // 2)
+    return [*sends, end("anna", "t1"), ("assign", {"process": "carl", "how": "subscribe"}), *jumps]
+
+
+def commits_in_doubt(count: int) -> list[Line]:
+    doubtful = [commit("carl", 0, outcome="unknown")] * count
+    return [
+        client("carl", group="kitchen"),
+        commit("carl", 0),
+        *doubtful,
+        *[assign("carl", 0, how="rebalance")] * count,
+    ]
+
+
+def a_transaction_of_which_most_is_lost(count: int) -> list[Line]:
+    sends = [send("anna", f"v{number}", number, transaction="t1") for number in range(count)]
+    ends = [end("anna", "t1"), assign("carl", 0), poll("carl", (count - 1, f"v{count - 1}"))]
+    return [*sends, *ends]
+
+
+def ends_that_failed(count: int) -> list[Line]:
+    """And offsets for each."""
+    commits = [commit("carl", 0, transaction="t1")] * count
+    return [*commits, *[end("carl", "t1", outcome="fail")] * count, end("carl", "t1")]
+
+
+def long_polls(count: int) -> list[Line]:
+    """Half of them went past one record."""
+    sends = [send("anna", f"v{number}", number) for number in range(count)]
+    records = [[TOPIC, 0, number, f"v{number}"] for number in range(0, count, 2)]
+    return [*sends, assign("carl", 0), ("poll", {"process": "carl", "records": records})]
+
+
+@pytest.mark.parametrize(
+    "history",
+    [
+        claims_of_an_offset,
+        knots_of_two_transactions,
+        jumps_to_and_fro,
+        commits_in_doubt,
+        a_transaction_of_which_most_is_lost,
+        ends_that_failed,
+        long_polls,
+    ],
+)
+def test_time_grows_with_the_operations(history: Callable[[int], list[Line]]) -> None:
+    done = operations(*history(COUNT))
+    began_s = time.process_time()
+    check(done)
+    assert time.process_time() - began_s < len(done) * OPERATION_SECONDS_MAX
