@@ -73,6 +73,18 @@ def test_a_lost_or_damaged_checkpoint_is_rebuilt() -> None:
         assert again.epochs.entries() == ((1, 0), (2, 2), (4, 3))
 
 
+def test_a_damaged_checkpoint_of_a_log_without_records_is_written_anew() -> None:
+    """As power that goes may leave it: nothing is lost with it, and whoever checks the folder would see a fault."""
+    log = make_log()
+    disk = killed(log)
+    path = f"{log.directory}/{CHECKPOINT}"
+    disk.remove(path)
+    disk.open(path, create=True).append([bytes(8)])
+    again = make_log(filesystem=disk)
+    assert again.epochs.entries() == ()
+    assert files_of(again)[CHECKPOINT] == b"0\n0\n"
+
+
 def test_a_log_start_that_comes_back_after_a_crash_brings_its_epochs_back() -> None:
     """Epochs are on the disk as soon as the log start moves up, the log start itself only with its checkpoint. A
     follower that has other records of the first epoch would be told that they go on up to where the second one is."""

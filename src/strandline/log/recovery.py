@@ -157,6 +157,7 @@ class _Opening:
             self.epochs = LeaderEpochs.from_entries(checkpoints.read_leader_epochs(self.filesystem, path))
         except CorruptData as error:
             fault = str(error)
+            self.has_unsaved_epochs = True
         if self.epochs.latest_epoch is not None:
             return
         for segment in self.segments.all():

@@ -27,20 +27,22 @@ class FlushedIsThere:
 
     def check(self, truth: PartitionTruth) -> Iterator[str]:
         for replica in truth.replicas.values():
-            log = replica.readable_log
-            if log is not None and log.recovery_point > log.log_end_offset:
+            log = replica.log
+            if log is not None and log.recovery_point > log.log_end_offset and replica.readable_log is log:
                 yield f"{replica.broker_id} has flushed up to {log.recovery_point}, and ends at {log.log_end_offset}"
 
 
 # Leader epochs.
 
 
-class EpochRun(NamedTuple):
+class EpochRun:
     """Neighbouring batches of one epoch."""
 
-    epoch: int
-    first_offset: int
-    last_base_offset: int
+    __slots__ = ("epoch", "first_offset", "last_base_offset")
+
+    def __init__(self, epoch: int, first_offset: int) -> None:
+        self.epoch = epoch
+        self.first_offset = self.last_base_offset = first_offset
 
 
 class EpochsFound:
@@ -48,15 +50,16 @@ class EpochsFound:
 
     def __init__(self, batches: dict[int, Batch]) -> None:
         self.batches = batches  # by which it is known whether it was read as a whole since
-        self.seen: object = None
         self.runs: list[EpochRun] = []
+        self.seen: object = None  # by whoever looked last
+        self.offsets_seen: object = None
+        self.entries_seen: object = None
 
     def add(self, batch: Batch) -> None:
         runs = self.runs
-        if runs and runs[-1].epoch == batch.leader_epoch:
-            runs[-1] = EpochRun(batch.leader_epoch, runs[-1].first_offset, batch.base_offset)
-        else:
-            runs.append(EpochRun(batch.leader_epoch, batch.base_offset, batch.base_offset))
+        if not runs or runs[-1].epoch != batch.leader_epoch:
+            runs.append(EpochRun(batch.leader_epoch, batch.base_offset))
+        runs[-1].last_base_offset = batch.base_offset
 
     def starts(self, log_start_offset: int, log_end_offset: int) -> list[tuple[int, int]]:
         """Of those that have a record which is not deleted."""
@@ -83,20 +86,26 @@ class EpochsAreTrue:
     def check(self, truth: PartitionTruth) -> Iterator[str]:
         for replica in truth.replicas.values():
             found = self._found.get(replica)
+            if found is not None and found.seen is replica.seen:
+                continue  # nothing is new here
             if found is None or found.batches is not replica.batches:
                 found = self._found[replica] = EpochsFound(replica.batches)
             for batch in replica.news:
                 found.add(batch)
-            log = replica.readable_log
-            if log is None or found.seen is replica.seen:
-                continue
             found.seen = replica.seen
-            for sentence in complaints_about_epochs(log, found, is_compacted=truth.is_compacted):
-                yield f"{replica.broker_id}: {sentence}"
+            offsets = (replica.log_end_offset, replica.log_start_offset, replica.leader_epoch)
+            if found.offsets_seen != offsets and (log := replica.readable_log) is not None:
+                found.offsets_seen = offsets
+                for sentence in complaints_about_epochs(log, found, is_compacted=truth.is_compacted):
+                    yield f"{replica.broker_id}: {sentence}"
 
 
 def complaints_about_epochs(log: Log, found: EpochsFound, *, is_compacted: bool) -> Iterator[str]:
     entries, start, end = log.epochs.entries(), log.log_start_offset, log.log_end_offset
+    seen = (entries, start, len(found.runs), bool(entries) and entries[-1].start_offset < end)
+    if seen == found.entries_seen:
+        return  # what has come since goes on with the last epoch
+    found.entries_seen = seen
     for before, following in pairwise(entries):
         if not (before.epoch < following.epoch and before.start_offset < following.start_offset):
             yield f"epoch {before.epoch} from {before.start_offset} is followed by {following}"
@@ -214,6 +223,8 @@ class ProducersAreTrue:
         for replica in truth.replicas.values():
             replay, news = self._replays.get(replica), replica.news
             is_new = replay is None or replay.batches is not replica.batches
+            if not news and not is_new:
+                continue
             if replay is None or is_new:
                 if truth.is_compacted:
                     news = []  # what is left does not tell what there was
