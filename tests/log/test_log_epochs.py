@@ -73,6 +73,44 @@ def test_a_lost_or_damaged_checkpoint_is_rebuilt() -> None:
         assert again.epochs.entries() == ((1, 0), (2, 2), (4, 3))
 
 
+def test_a_damaged_checkpoint_of_a_log_without_records_is_written_anew() -> None:
+    """As power that goes may leave it: nothing is lost with it, and whoever checks the folder would see a fault."""
+    log = make_log()
+    disk = killed(log)
+    path = f"{log.directory}/{CHECKPOINT}"
+    disk.remove(path)
+    disk.open(path, create=True).append([bytes(8)])
+    again = make_log(filesystem=disk)
+    assert again.epochs.entries() == ()
+    assert files_of(again)[CHECKPOINT] == b"0\n0\n"
+
+
+def test_a_log_start_that_comes_back_after_a_crash_brings_its_epochs_back() -> None:
+    """Epochs are on the disk as soon as the log start moves up, the log start itself only with its checkpoint. A
+    follower that has other records of the first epoch would be told that they go on up to where the second one is."""
+    log = make_log(segment_bytes=100)
+    for epoch in (1, 1, 2, 2, 3):
+        append(log, batch_of("a"), leader_epoch=epoch)
+    for log_start_offset in (1, 2, 3, 4, 5):
+        log.advance_log_start(log_start_offset, high_watermark=5)
+        again = make_log(filesystem=killed(log), segment_bytes=100)
+        assert again.log_start_offset == 0
+        assert again.epochs.entries() == ((1, 0), (2, 2), (3, 4))
+        assert again.epochs.end_offset_for(1, again.log_end_offset) == EpochEnd(1, 2)
+        once_more = make_log(filesystem=killed(again), segment_bytes=100, log_start_offset=1)
+        assert once_more.epochs.entries() == ((1, 1), (2, 2), (3, 4))
+
+
+def test_records_without_an_epoch_stay_without_one() -> None:
+    """Of the time before there were epochs: nothing is made up for them."""
+    log = make_log()
+    append(log, batch_of("a"), leader_epoch=-1)
+    append(log, batch_of("b"), leader_epoch=4)
+    again = make_log(filesystem=killed(log))
+    assert again.log_start_offset == 0
+    assert again.epochs.entries() == ((4, 1),)
+
+
 def test_an_epoch_beyond_the_end_is_not_believed() -> None:
     """It was elected and wrote nothing that survived; the log cannot have its records."""
     log = make_log()

@@ -36,10 +36,13 @@ from strandline.controller import deletion
 from strandline.controller.states import ReplicaState
 from strandline.groups.classic_group import ClassicGroup
 from strandline.groups.offsets import NO_PRODUCER_ID, Offsets
-from strandline.log import lookup, producer_entry, producer_state
+from strandline.log import lookup, names, producer_entry, producer_state
 from strandline.log.compaction_filter import CompactionFilter
+from strandline.log.deletions import Deletions
+from strandline.log.leader_epochs import LeaderEpochs
 from strandline.log.log import Log
 from strandline.log.log_directory import LogDirectory
+from strandline.log.log_follower import LogFollower
 from strandline.log.retention import plan_retention
 from strandline.model.failures import ErrorCode
 from strandline.records.record import read_records
@@ -239,7 +242,7 @@ LOAD_MUTATIONS = (
         "the last batch of a producer alone is remembered",
         replaced(producer_entry, "BATCHES_REMEMBERED", 1),
         ("slow_client", "slow_network"),
-        "RepeatsAreKnown",
+        "ProducersAreTrue",
         1,
     ),
     Mutation(
@@ -424,6 +427,30 @@ LOAD_MUTATIONS = (
         ("old_life",),
         invariant="StrongIsr",
         seed=1,
+    ),
+    Mutation(
+        "what was truncated counts as flushed",
+        replaced(LogFollower, "_lower_offsets", nothing),
+        ELECTIONS,
+        invariant="FlushedIsThere",
+        seed=1,
+        load=("flushes",),
+    ),
+    Mutation(
+        "epochs of deleted records are kept",
+        replaced(LeaderEpochs, "truncate_from_start", lambda *_: False),
+        ELECTIONS,
+        invariant="EpochsAreTrue",
+        seed=1,
+        load=("retention",),
+    ),
+    Mutation(
+        "nobody remembers what waits to be deleted",
+        replaced(Deletions, "schedule", lambda _, segment, __: segment.change_suffix(names.DELETED)),
+        ELECTIONS,
+        invariant="NothingLeftOver",
+        seed=1,
+        load=("retention",),
     ),
     Mutation(
         "the controller insists without a pause",

@@ -24,17 +24,21 @@ from strandline.broker.replica_fetcher import ReplicaFetcher
 from strandline.broker.session_keeper import SessionKeeper
 from strandline.controller import rules
 from strandline.log import producer_state
+from strandline.log.checkpoints import RECOVERY_POINT_CHECKPOINT
 from strandline.log.directory_opening import DirectoryOpening
 from strandline.log.leader_epochs import LeaderEpochs
+from strandline.log.log_directory import LogDirectory
+from strandline.log.log_follower import LogFollower
 from strandline.log.producer_state import ProducerState
 from strandline.log.recovery import _Opening
+from strandline.log.segment import Segment
 from strandline.metadata.operations import SetData
 from strandline.metadata.values import decode_partition_state
 from strandline.model.failures import ErrorCode, Refused
 from strandline.replication.effects import Adopt, AppendFetched, HighWatermarkMoved
 from strandline.replication.events import IsrRefused
 from strandline.replication.follower import Follower, FollowerState
-from strandline.replication.isr import InSyncReplicas
+from strandline.replication.isr import UNBOUNDED, InSyncReplicas
 from strandline.replication.leader import Leader
 from strandline.replication.replica import Replica
 from strandline.replication.requests import Fetch
@@ -260,6 +264,54 @@ def assign_no_epoch(patch: Patch) -> None:
     patch.setattr(LeaderEpochs, "assign", lambda *_: False)
 
 
+def commit_with_too_few(patch: Patch) -> None:
+    def least_in_sync(self: InSyncReplicas) -> int:
+        return min((progress.log_end_offset for progress in self._counted), default=UNBOUNDED)
+
+    patch.setattr(InSyncReplicas, "_least_in_sync", least_in_sync)
+
+
+def keep_producers(patch: Patch) -> None:
+    """Of records that are truncated."""
+    original = LogFollower._truncate_to
+
+    def truncate_to(self: LogFollower, offset: int, now_ms: int) -> None:
+        producers, self.producers = self.producers, ProducerState()
+        original(self, offset, now_ms)
+        self.producers = producers
+
+    patch.setattr(LogFollower, "_truncate_to", truncate_to)
+
+
+def know_own_producers_alone(patch: Patch) -> None:
+    original = ProducerState.accept
+
+    def accept(self: ProducerState, head: Any, *, from_client: bool, **given: Any) -> Any:
+        return original(self, head, from_client=True, **given) if from_client else None
+
+    patch.setattr(ProducerState, "accept", accept)
+
+
+def finish_without_time(patch: Patch) -> None:
+    def finish(self: Segment) -> None:
+        self.offset_index.trim()
+        self.time_index.trim()
+        self.is_preallocated = False
+
+    patch.setattr(Segment, "finish", finish)
+
+
+def flush_by_opening(patch: Patch) -> None:
+    original = LogDirectory._load
+
+    def load(self: LogDirectory, *given: Any) -> None:
+        original(self, *given)
+        ends = {partition: log.log_end_offset for partition, log in self.logs.items()}
+        self.checkpoints.write(RECOVERY_POINT_CHECKPOINT, ends)
+
+    patch.setattr(LogDirectory, "_load", load)
+
+
 def count_old_epochs(patch: Patch) -> None:
     """What followers had acknowledged to another leader, or to the same in another epoch, is taken for granted."""
     original = Leader.__init__
@@ -347,7 +399,7 @@ MUTATIONS = (
         5,
     ),
     Mutation("epochs survive their records", keep_epochs, ELECTIONS, "Progress", 2),
-    Mutation("a leader's epoch has no beginning", assign_no_epoch, ELECTIONS, "StrongIsr", 1),
+    Mutation("a leader's epoch has no beginning", assign_no_epoch, ELECTIONS, "EpochsAreTrue", 1),
     Mutation("recovery looks at nothing", replaced(_Opening, "recover", nothing), POWER, "Contiguous", 6),
     Mutation(
         "an expired session is not replaced", replaced(SessionKeeper, "_begin_anew", nothing), STORE, "Progress", 1
@@ -370,6 +422,11 @@ MUTATIONS = (
     Mutation("nobody joins the ISR again", replaced(InSyncReplicas, "_expand_isr", nothing), ELECTIONS, "Progress", 1),
     Mutation("the dead stay in the ISR", keep_the_dead_in_the_isr, (*POWER, *DEATHS), "StrongIsr", 9),
     Mutation("who has lost records stays in the ISR", trust_the_lost, POWER, "StrongIsr", 2),
+    Mutation("too few commit", commit_with_too_few, ELECTIONS, "EnoughToCommit", 1),
+    Mutation("producers survive their records", keep_producers, ELECTIONS, "ProducersAreTrue", 1),
+    Mutation("a follower knows no producers", know_own_producers_alone, ELECTIONS, "ProducersAreTrue", 1),
+    Mutation("a closed segment does not tell its last time", finish_without_time, ELECTIONS, "IndexesAreTrue", 1),
+    Mutation("what was recovered counts as flushed", flush_by_opening, POWER, "SameWhenOpenedAgain", 1),
 )
 
 

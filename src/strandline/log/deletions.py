@@ -16,25 +16,25 @@ from strandline.log.segment import Segment
 
 
 class Deletions:
-    __slots__ = ("_due", "_filesystem")
+    __slots__ = ("_filesystem", "due")
 
     def __init__(self, filesystem: FileSystem) -> None:
         self._filesystem = filesystem
-        self._due: deque[tuple[int, Segment]] = deque()
+        self.due: deque[tuple[int, Segment]] = deque()  # when, and what
 
     def __len__(self) -> int:
-        return len(self._due)
+        return len(self.due)
 
     def schedule(self, segment: Segment, due_ms: int) -> None:
         """Rename now and durably, unlink later. The segment must already be out of the segment list."""
         segment.change_suffix(names.DELETED)
-        self._due.append((due_ms, segment))
+        self.due.append((due_ms, segment))
 
     def take_due(self, now_ms: int) -> list[Segment]:
         """What has waited long enough. The caller unlinks it, in whatever thread: nobody else uses it any more."""
         due = []
-        while self._due and self._due[0][0] <= now_ms:
-            due.append(self._due.popleft()[1])
+        while self.due and self.due[0][0] <= now_ms:
+            due.append(self.due.popleft()[1])
         return due
 
     def remove_due(self, now_ms: int) -> int:

@@ -69,8 +69,8 @@ class LogDirectory:
         self.has_failed: Callable[[LogDirectory], object] = lambda _: None
         self.flush_wanted: Callable[[Log, int], object] = lambda *_: None
         self.rot_found: Callable[[Log, str], object] = lambda *_: None
+        self.removals: deque[tuple[int, str]] = deque()  # when which folder goes
         self._lock: File | None = None
-        self._removals: deque[tuple[int, str]] = deque()
 
     @classmethod
     def open(
@@ -197,7 +197,7 @@ class LogDirectory:
     def remove_many(self, tokens: Mapping[TopicPartition, str], *, now_ms: int) -> None:
         """Each with a token of its own, with as few syncs as one needs."""
         gone = self._move_away({partition: deleted_folder(partition, token) for partition, token in tokens.items()})
-        self._removals += [(now_ms + log.settings.file_delete_delay_ms, target) for log, target in gone]
+        self.removals += [(now_ms + log.settings.file_delete_delay_ms, target) for log, target in gone]
 
     def set_aside(self, partition: TopicPartition, *, token: str) -> None:
         """A folder of no topic that we know: nobody uses it any more, and nobody deletes it, as in Kafka."""
@@ -231,8 +231,8 @@ class LogDirectory:
             segment for log in self.logs.values() if log.deletions for segment in log.deletions.take_due(now_ms)
         ]
         folders = []
-        while self._removals and self._removals[0][0] <= now_ms:
-            folders.append(self._removals.popleft()[1])
+        while self.removals and self.removals[0][0] <= now_ms:
+            folders.append(self.removals.popleft()[1])
         return RemovalWork(self.filesystem, segments, folders) if segments or folders else None
 
     def remove_due_files(self, now_ms: int) -> None:

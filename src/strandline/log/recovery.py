@@ -22,6 +22,7 @@ from functools import partial
 
 from strandline.log import checkpoints, names, replay
 from strandline.log.earlier_batches import remember_earlier_batches
+from strandline.log.earlier_epochs import with_earlier_epochs
 from strandline.log.filesystem import FileSystem, replace
 from strandline.log.leader_epochs import LeaderEpochs
 from strandline.log.leftovers import resolve_leftovers
@@ -70,6 +71,8 @@ def open_log(
         opening.recover(recovery_point)
     log_end_offset = opening.settle_end(recovery_point, is_clean=is_clean)
     opening.settle_start(log_end_offset)
+    if not is_clean:
+        opening.recall_epochs()
     opening.settle_epochs(log_end_offset)
     opening.settle_producers(log_end_offset)
     opening.settle_aborted()
@@ -154,6 +157,7 @@ class _Opening:
             self.epochs = LeaderEpochs.from_entries(checkpoints.read_leader_epochs(self.filesystem, path))
         except CorruptData as error:
             fault = str(error)
+            self.has_unsaved_epochs = True
         if self.epochs.latest_epoch is not None:
             return
         for segment in self.segments.all():
@@ -268,6 +272,12 @@ class _Opening:
     def settle_start(self, log_end_offset: int) -> None:
         first = self.segments.first.base_offset
         self.log_start_offset = min(max(self.log_start_offset, first), log_end_offset)
+
+    def recall_epochs(self) -> None:
+        known, self.epochs = self.epochs, with_earlier_epochs(self.epochs, self.segments, self.log_start_offset)
+        if self.epochs is not known:
+            self.findings.append(f"{names.LEADER_EPOCH_CHECKPOINT}: begins above the log; completed from it")
+            self.has_unsaved_epochs = True
 
     def settle_epochs(self, log_end_offset: int) -> None:
         before = self.epochs.entries()

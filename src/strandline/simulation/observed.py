@@ -25,9 +25,7 @@ from strandline.records.control import COMMIT
 from strandline.replication.leader import Leader
 from strandline.replication.log_view import UNKNOWN_OFFSET
 
-PLACE = Struct(">qiibIhi")
-PRODUCER = Struct(">qh")
-PRODUCER_POSITION = 43
+HEAD = Struct(">qiibIhi16xqhi")  # up to the sequence; the two timestamps are passed over
 COUNT_POSITION = 57
 MARKER_TYPE_POSITION = 69  # the low byte of it, in the key of the only record of a control batch
 READ_BYTES = 1 << 20
@@ -51,6 +49,7 @@ class Batch(NamedTuple):
     kind: Kind = Kind.PLAIN
     producer_id: int = -1
     producer_epoch: int = -1
+    base_sequence: int = -1
 
     def __str__(self) -> str:
         return f"{self.base_offset}-{self.last_offset} of epoch {self.leader_epoch}, crc {self.crc:08x}"
@@ -59,16 +58,15 @@ class Batch(NamedTuple):
 def batches_in(data: bytes) -> Iterator[Batch]:
     """Those that are whole."""
     position = 0
-    while position + PLACE.size <= len(data):
-        base, length, epoch, _, crc, attributes, delta = PLACE.unpack_from(data, position)
+    while position + HEAD.size <= len(data):
+        base, length, epoch, _, crc, attributes, delta, *producer = HEAD.unpack_from(data, position)
         begin, position = position, position + 12 + length
         if position > len(data):
             return
+        kind = Kind.PLAIN
         if attributes & TRANSACTIONAL:
             kind = kind_of(data, begin, is_control=bool(attributes & CONTROL))
-            yield Batch(base, base + delta, epoch, crc, kind, *PRODUCER.unpack_from(data, begin + PRODUCER_POSITION))
-        else:
-            yield Batch(base, base + delta, epoch, crc)
+        yield Batch(base, base + delta, epoch, crc, kind, *producer)
 
 
 def kind_of(data: bytes, begin: int, *, is_control: bool) -> Kind:
@@ -109,6 +107,7 @@ class Replica:
         self.heard_from: tuple[int, ...] = ()  # whose progress a leader counts in its epoch
         self.high_watermark = 0
         self.isr: tuple[int, ...] = ()  # the maximal one, of a leader
+        self.is_under_min_isr = False  # whether it leads with fewer in sync than `min.insync.replicas`
         self.log: Log | None = None
         self.news: list[Batch] = []  # that no invariant has looked at
         self.before_news: Batch | None = None
@@ -122,7 +121,15 @@ class Replica:
         knows that this is another life, and has taken it out of the ISR (KIP-903)."""
         return self.has_lost_power and not (self.is_up and self.leader_epoch >= 0)
 
+    @property
+    def readable_log(self) -> Log | None:
+        """What it has open, and has been read to its end."""
+        log = self.log
+        is_readable = log is not None and self.is_up and not (self.is_unread or log.is_closed or log.failure)
+        return log if is_readable else None
+
     def read_all(self, log: Log) -> None:
+        """As a whole, `batches` being others from now on: what somebody knew by the old ones is not known any more."""
         self.log = log
         self.is_unread = False
         self.batches, self.news, self.before_news = {}, [], None
@@ -236,6 +243,7 @@ def observe_role(replica: Replica, partition: Partition | None) -> None:
     leader = None if partition is None else partition.leader
     replica.leads_in = None if leader is None else leader.leader_epoch
     replica.isr = () if leader is None else leader.maximal_isr
+    replica.is_under_min_isr = leader is not None and len(leader.isr) < leader.min_insync_replicas
     replica.leader_epoch = -1 if partition is None else partition.leader_epoch
     replica.told_epoch = max(replica.told_epoch, replica.leader_epoch)
     replica.heard_from = () if leader is None else followers_heard(leader)

@@ -13,12 +13,14 @@ from typing import NoReturn
 from strandline.broker.broker import Broker
 from strandline.model.partitions import TopicPartition
 from strandline.simulation.administrator import Administrator
+from strandline.simulation.at_rest import complaints_at_rest
 from strandline.simulation.consumers import Consumer
 from strandline.simulation.failure import OutOfSteps, Violation
 from strandline.simulation.history import AcknowledgedStays, History, OnceAndInOrder, ReadsAreTrue, RepeatsAreKnown
 from strandline.simulation.invariants import ALL_INVARIANTS, Invariant
 from strandline.simulation.load import FLUSHES, WantedTopic
 from strandline.simulation.loads import KINDS
+from strandline.simulation.log_invariants import LOG_INVARIANTS
 from strandline.simulation.machine import Machine
 from strandline.simulation.nemesis import FAULTS, Nemesis
 from strandline.simulation.network import Network
@@ -60,7 +62,7 @@ class Simulation:
         self.consumers: list[Consumer] = []
         self.unforeseen = Unforeseen(self.world)
         self.invariants: list[Invariant] = [
-            *(invariant() for invariant in ALL_INVARIANTS),
+            *(invariant() for invariant in (*ALL_INVARIANTS, *LOG_INVARIANTS)),
             AcknowledgedStays(self.history),
             OnceAndInOrder(self.history),
             RepeatsAreKnown(self.history),
@@ -181,6 +183,13 @@ class Simulation:
         self._run_until(self._is_known, HEAL_S, "some broker does not know who leads")
         for load in self.loads:
             self._run_until(load.is_settled, HEAL_S, f"the load of {load.name} is not settled")
+        self._check_at_rest()
+
+    def _check_at_rest(self) -> None:
+        chosen = self.machines[self.options.seed % len(self.machines)]
+        for machine in self.machines:
+            for invariant, sentence in complaints_at_rest(machine, is_chosen=machine is chosen):
+                self._fail(invariant, sentence)
 
     def complain(self, invariant: str, sentence: str) -> None:
         """Somebody has seen what may not be; the run ends after this step."""
