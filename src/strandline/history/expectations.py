@@ -9,7 +9,8 @@ class Expectations(NamedTuple):
     """The defaults suit a history of which nothing is known: what they leave open is told, and not called bad."""
 
     is_read_to_end: bool = False
-    """After the last send somebody read every partition to its end, so what nobody read is not merely late."""
+    """After the last send somebody read every partition to its end, so what nobody read is not merely late,
+    nor what the last one to look did not find."""
 
     may_delete: bool = False
     """Retention or compaction may have taken records away, so what is missing is not lost."""
