@@ -10,6 +10,7 @@ import pytest
 from crc32c import crc32c
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.log.making_logs import NOW, append, killed, make_log, numbered, producers_of
 
 from strandline.log.filesystem import RealFileSystem, read_whole, replace_durably
 from strandline.log.producer_entry import CachedBatch, ProducerEntry
@@ -273,3 +274,21 @@ def test_a_snapshot_of_impossible_transactions_is_damaged_though_its_crc_holds(
     snapshots = ProducerSnapshots(disk, "/orders-0")
     snapshots.load_latest(state, log_start_offset=0, at_or_below=10, now_ms=0, expiration_ms=1)
     assert (len(state), snapshots.offsets()) == (0, [])
+
+
+def test_a_snapshot_that_recovery_has_made_is_on_the_disk_before_its_records_go() -> None:
+    """Then it is all that is known of their producer, and power may go."""
+    log = make_log(segment_bytes=100)
+    append(log, numbered(0, producer_id=7))
+    for sequence in range(3):
+        append(log, numbered(sequence, producer_id=8))
+    again = make_log(filesystem=killed(log), segment_bytes=100)
+    again.flush(NOW)
+    again.remove_segments(again.segments.all()[:1], now_ms=NOW)
+    disk = again.filesystem
+    assert isinstance(disk, SimulatedDisk)
+    disk.sync_directory("/")
+    for name, after in disk.crash_states(3):
+        recovered = make_log(filesystem=after, segment_bytes=100, recovery_point=again.recovery_point)
+        assert recovered.log_start_offset == 1
+        assert set(producers_of(recovered)) == {7, 8}, name

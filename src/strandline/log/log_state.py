@@ -16,7 +16,7 @@ first `OSError` on, the log refuses everything with `StorageFailed` until it is 
 from __future__ import annotations
 
 import errno
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from strandline.log import checkpoints, names
 from strandline.log.admission import Admission
@@ -59,6 +59,7 @@ class LogState:
         snapshots: ProducerSnapshots,
         producer_id_expiration_ms: int,
         has_new_names: bool,
+        unflushed_paths: Iterable[str],
         has_stale_epochs: bool,
         now_ms: int,
     ) -> None:
@@ -88,7 +89,7 @@ class LogState:
         self.rot_found: Callable[[str], object] = lambda _: None
         self._saved_epoch = STALE_EPOCHS if has_stale_epochs else _latest(epochs)  # in their file
         self._has_new_names = has_new_names  # whether the folder has names that are not synced
-        self._unflushed_paths: list[str] = []  # small files of segments that may all lie below the recovery point
+        self._unflushed_paths = list(unflushed_paths)  # small files of what may all lie below the recovery point
         self._running_flushes: list[FlushWork] = []
         self._told_rot: set[str] = set()
         self._pending = Pending()

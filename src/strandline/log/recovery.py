@@ -92,6 +92,7 @@ def open_log(
         snapshots=opening.snapshots,
         producer_id_expiration_ms=producer_id_expiration_ms,
         has_new_names=opening.is_fresh or not is_clean,
+        unflushed_paths=opening.unflushed_paths,
         has_stale_epochs=opening.has_stale_epochs,
         now_ms=now_ms,
     )
@@ -114,6 +115,7 @@ class _Opening:
     has_stale_epochs: bool = False  # whether their file has one more than the log
     has_rot: bool = False
     has_gaps: bool = False  # between batches above the recovery point, or it may have
+    unflushed_paths: list[str] = field(default_factory=list)  # of snapshots that were made anew
     segments: Segments = field(init=False)
     epochs: LeaderEpochs = field(default_factory=LeaderEpochs)
     producers: ProducerState = field(default_factory=ProducerState)
@@ -197,7 +199,8 @@ class _Opening:
                 return
             if index:
                 self.producers.map_end_offset = segment.base_offset
-                self.snapshots.take(self.producers, durable=False)
+                snapshot = self.snapshots.take(self.producers, durable=False)
+                self.unflushed_paths += [] if snapshot is None else [snapshot]
             later = unflushed[index + 1 :]
             walk = self._walk(segment, recovery_point, later[0].base_offset if later else None)
             if walk.fault is not None:
