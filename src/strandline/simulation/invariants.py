@@ -144,28 +144,6 @@ class HighWatermarkBounds:
                     )
 
 
-class EnoughToCommit:
-    """A leader with fewer in sync than `min.insync.replicas` commits nothing (KIP-966). Whoever was so before a step
-    and is so after it was so all the time: one step brings no more than one answer of the store."""
-
-    name = "EnoughToCommit"
-
-    def __init__(self) -> None:
-        self._under: dict[Replica, tuple[int, int]] = {}  # the epoch and the high watermark of those who have too few
-
-    def check(self, truth: PartitionTruth) -> Iterator[str]:
-        for replica in truth.replicas.values():
-            before = self._under.pop(replica, None)
-            if replica.leads_in is None or not replica.is_under_min_isr:
-                continue
-            self._under[replica] = (replica.leads_in, replica.high_watermark)
-            if before is not None and before[0] == replica.leads_in and before[1] < replica.high_watermark:
-                yield (
-                    f"leader {replica.broker_id} has too few in sync, {replica.isr}, and its high watermark goes from"
-                    f" {before[1]} to {replica.high_watermark}"
-                )
-
-
 class CommittedStays:
     """A leader of the newest epoch has all that was ever committed, and shows nothing else in its place."""
 
@@ -230,7 +208,6 @@ ALL_INVARIANTS = (
     FollowersCopy,
     LeaderInIsr,
     HighWatermarkBounds,
-    EnoughToCommit,
     CommittedStays,
     SameOffsetSameBatch,
     Contiguous,

@@ -113,6 +113,7 @@ class Replica:
         self.before_news: Batch | None = None
         self._tail: tuple[Segment, int] | None = None  # up to where it was read
         self.seen: tuple[object, ...] = ()
+        self.is_changed = False  # since the invariants looked at it
         self.reshapes = 0  # of its directory, in this life
 
     @property
@@ -158,6 +159,7 @@ class Replica:
         return batches_in(active.file.read(position, active.size_bytes - position))
 
     def was_looked_at(self) -> None:
+        self.is_changed = False
         if self.news:
             self.before_news, self.news = self.news[-1], []
 

@@ -102,6 +102,7 @@ class Observer:
                 self.changed[truth.topic_id, index] = truth
 
     def _changed(self, replica: Replica, log: Log, partition: Partition | None, reshapes: int) -> None:
+        replica.is_changed = True
         is_reshaped, replica.reshapes = reshapes != replica.reshapes, reshapes
         self._update(replica, log, is_reshaped=is_reshaped)
         observe_role(replica, partition)

@@ -20,13 +20,14 @@ from strandline.simulation.history import AcknowledgedStays, History, OnceAndInO
 from strandline.simulation.invariants import ALL_INVARIANTS, Invariant
 from strandline.simulation.load import FLUSHES, WantedTopic
 from strandline.simulation.loads import KINDS
-from strandline.simulation.log_invariants import LOG_INVARIANTS
 from strandline.simulation.machine import Machine
 from strandline.simulation.nemesis import FAULTS, Nemesis
 from strandline.simulation.network import Network
+from strandline.simulation.observed import PartitionTruth, Replica
 from strandline.simulation.observer import Observer
 from strandline.simulation.options import RECORDS, Options
 from strandline.simulation.producers import Producer
+from strandline.simulation.replica_invariants import REPLICA_INVARIANTS, ReplicaInvariant
 from strandline.simulation.seasons import Seasons
 from strandline.simulation.simulated_store import SimulatedStore
 from strandline.simulation.unforeseen import Unforeseen
@@ -62,12 +63,13 @@ class Simulation:
         self.consumers: list[Consumer] = []
         self.unforeseen = Unforeseen(self.world)
         self.invariants: list[Invariant] = [
-            *(invariant() for invariant in (*ALL_INVARIANTS, *LOG_INVARIANTS)),
+            *(invariant() for invariant in ALL_INVARIANTS),
             AcknowledgedStays(self.history),
             OnceAndInOrder(self.history),
             RepeatsAreKnown(self.history),
             ReadsAreTrue(self.history),
         ]
+        self.replica_invariants: list[ReplicaInvariant] = [invariant() for invariant in REPLICA_INVARIANTS]
         self._complaints: list[tuple[str, str]] = []
         self.loads = [KINDS[name](self) for name in options.load if name in KINDS]
         for load in self.loads:
@@ -326,9 +328,16 @@ class Simulation:
                 for sentence in invariant.check(truth):
                     self._fail(invariant.name, f"{truth.name}: {sentence}")
             for replica in truth.replicas.values():
-                replica.was_looked_at()
+                if replica.is_changed:
+                    self._check_replica(truth, replica)
+                    replica.was_looked_at()
             if self.nemesis.aimed.when_changed is not None:
                 self.nemesis.aimed.when_changed(truth)
+
+    def _check_replica(self, truth: PartitionTruth, replica: Replica) -> None:
+        for invariant in self.replica_invariants:
+            for sentence in invariant.check(truth, replica):
+                self._fail(invariant.name, f"{truth.name}: {sentence}")
 
     def _fail(self, invariant: str, sentence: str) -> NoReturn:
         raise Violation(invariant, sentence, self.world.steps)

@@ -1,4 +1,4 @@
-"""What must be true of each log at every moment: what it keeps beside its batches is what they say.
+"""What must be true of each replica at every moment: what its log keeps beside its batches is what they say.
 
 Leader epochs and producers are derived. Here they are derived once more, from the batches that the observer has read,
 by rules so few that they can be seen to be right. Only what is new is looked at; a log that was read as a whole, after
@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from itertools import pairwise
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from strandline.log.leader_epochs import LeaderEpochs
 from strandline.log.log import Log
@@ -20,16 +20,44 @@ from strandline.simulation.observed import Batch, Kind, PartitionTruth, Replica
 MARKERS = frozenset({Kind.ABORT_MARKER, Kind.COMMIT_MARKER})
 
 
+class ReplicaInvariant(Protocol):
+    """Looks at one replica, after a step that changed something about it."""
+
+    name: str
+
+    def check(self, truth: PartitionTruth, replica: Replica) -> Iterator[str]: ...
+
+
 class FlushedIsThere:
     """Nothing counts as flushed beyond the end of its log (KAFKA-10101)."""
 
     name = "FlushedIsThere"
 
-    def check(self, truth: PartitionTruth) -> Iterator[str]:
-        for replica in truth.replicas.values():
-            log = replica.log
-            if log is not None and log.recovery_point > log.log_end_offset and replica.readable_log is log:
-                yield f"{replica.broker_id} has flushed up to {log.recovery_point}, and ends at {log.log_end_offset}"
+    def check(self, truth: PartitionTruth, replica: Replica) -> Iterator[str]:  # noqa: ARG002
+        log = replica.log
+        if log is not None and log.recovery_point > log.log_end_offset and replica.readable_log is log:
+            yield f"{replica.broker_id} has flushed up to {log.recovery_point}, and ends at {log.log_end_offset}"
+
+
+class EnoughToCommit:
+    """A leader with fewer in sync than `min.insync.replicas` commits nothing (KIP-966). Whoever was so before a step
+    and is so after it was so all the time: one step brings no more than one answer of the store."""
+
+    name = "EnoughToCommit"
+
+    def __init__(self) -> None:
+        self._under: dict[Replica, tuple[int, int]] = {}  # the epoch and the high watermark of those who have too few
+
+    def check(self, truth: PartitionTruth, replica: Replica) -> Iterator[str]:  # noqa: ARG002
+        before = self._under.pop(replica, None)
+        if replica.leads_in is None or not replica.is_under_min_isr:
+            return
+        self._under[replica] = (replica.leads_in, replica.high_watermark)
+        if before is not None and before[0] == replica.leads_in and before[1] < replica.high_watermark:
+            yield (
+                f"leader {replica.broker_id} has too few in sync, {replica.isr}, and its high watermark goes from"
+                f" {before[1]} to {replica.high_watermark}"
+            )
 
 
 # Leader epochs.
@@ -51,8 +79,7 @@ class EpochsFound:
     def __init__(self, batches: dict[int, Batch]) -> None:
         self.batches = batches  # by which it is known whether it was read as a whole since
         self.runs: list[EpochRun] = []
-        self.seen: object = None  # by whoever looked last
-        self.offsets_seen: object = None
+        self.offsets_seen: object = None  # by whoever looked last
         self.entries_seen: object = None
 
     def add(self, batch: Batch) -> None:
@@ -83,21 +110,17 @@ class EpochsAreTrue:
     def __init__(self) -> None:
         self._found: dict[Replica, EpochsFound] = {}
 
-    def check(self, truth: PartitionTruth) -> Iterator[str]:
-        for replica in truth.replicas.values():
-            found = self._found.get(replica)
-            if found is not None and found.seen is replica.seen:
-                continue  # nothing is new here
-            if found is None or found.batches is not replica.batches:
-                found = self._found[replica] = EpochsFound(replica.batches)
-            for batch in replica.news:
-                found.add(batch)
-            found.seen = replica.seen
-            offsets = (replica.log_end_offset, replica.log_start_offset, replica.leader_epoch)
-            if found.offsets_seen != offsets and (log := replica.readable_log) is not None:
-                found.offsets_seen = offsets
-                for sentence in complaints_about_epochs(log, found, is_compacted=truth.is_compacted):
-                    yield f"{replica.broker_id}: {sentence}"
+    def check(self, truth: PartitionTruth, replica: Replica) -> Iterator[str]:
+        found = self._found.get(replica)
+        if found is None or found.batches is not replica.batches:
+            found = self._found[replica] = EpochsFound(replica.batches)
+        for batch in replica.news:
+            found.add(batch)
+        offsets = (replica.log_end_offset, replica.log_start_offset, replica.leader_epoch)
+        if found.offsets_seen != offsets and (log := replica.readable_log) is not None:
+            found.offsets_seen = offsets
+            for sentence in complaints_about_epochs(log, found, is_compacted=truth.is_compacted):
+                yield f"{replica.broker_id}: {sentence}"
 
 
 def complaints_about_epochs(log: Log, found: EpochsFound, *, is_compacted: bool) -> Iterator[str]:
@@ -219,26 +242,25 @@ class ProducersAreTrue:
     def __init__(self) -> None:
         self._replays: dict[Replica, Replay] = {}
 
-    def check(self, truth: PartitionTruth) -> Iterator[str]:
-        for replica in truth.replicas.values():
-            replay, news = self._replays.get(replica), replica.news
-            is_new = replay is None or replay.batches is not replica.batches
-            if not news and not is_new:
-                continue
-            if replay is None or is_new:
-                if truth.is_compacted:
-                    news = []  # what is left does not tell what there was
-                start_offset = news[0].base_offset if news else replica.log_end_offset
-                replay = self._replays[replica] = Replay(replica.batches, start_offset)
-            touched = replay.take(news, is_appended=not is_new)
-            log = replica.readable_log
-            if log is None:
-                continue
-            for producer_id in touched:
-                entry = log.producers.entry_of(producer_id)
-                yield from complaints_about_producer(replica, replay, producer_id, entry)
-            if is_new:
-                yield from strangers(replica, replay, log)
+    def check(self, truth: PartitionTruth, replica: Replica) -> Iterator[str]:
+        replay, news = self._replays.get(replica), replica.news
+        is_new = replay is None or replay.batches is not replica.batches
+        if not news and not is_new:
+            return
+        if replay is None or is_new:
+            if truth.is_compacted:
+                news = []  # what is left does not tell what there was
+            start_offset = news[0].base_offset if news else replica.log_end_offset
+            replay = self._replays[replica] = Replay(replica.batches, start_offset)
+        touched = replay.take(news, is_appended=not is_new)
+        log = replica.readable_log
+        if log is None:
+            return
+        for producer_id in touched:
+            entry = log.producers.entry_of(producer_id)
+            yield from complaints_about_producer(replica, replay, producer_id, entry)
+        if is_new:
+            yield from strangers(replica, replay, log)
 
 
 def complaints_about_producer(
@@ -270,4 +292,4 @@ def strangers(replica: Replica, replay: Replay, log: Log) -> Iterator[str]:
             yield f"{replica.broker_id} knows {last} of producer {entry.producer_id}, which is not in its log"
 
 
-LOG_INVARIANTS = (FlushedIsThere, EpochsAreTrue, ProducersAreTrue)
+REPLICA_INVARIANTS = (EnoughToCommit, FlushedIsThere, EpochsAreTrue, ProducersAreTrue)
