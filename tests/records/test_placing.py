@@ -109,3 +109,9 @@ def test_who_sent_them_is_told(place: Placing) -> None:
         ([unknown, unknown], []),
     ):
         assert place([bytearray(batch) for batch in sent], 0, 0, 0, LOOSE)[1] == identities
+
+
+@every_twin
+def test_one_that_cannot_be_written_to_is_not_plain(place: Placing) -> None:
+    notes, _ = place([batch_of(b"a"), bytes(batch_of(b"b"))], 0, 10, 1, LOOSE)
+    assert [last_offset for _, last_offset, _ in notes] == [10]

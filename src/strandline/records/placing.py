@@ -65,7 +65,10 @@ def place_batches_pure(
             or crc32c(memoryview(batch)[ATTRIBUTES_POSITION:]) != crc
         ):
             break
-        set_place(batch, 0, base_offset, length, leader_epoch)
+        try:
+            set_place(batch, 0, base_offset, length, leader_epoch)
+        except TypeError:
+            break  # it cannot be written to, which the long way says
         if producer_id >= 0 or identities:
             identities += [None] * (len(notes) - len(identities))
             identities.append((producer_id, epoch, sequence) if producer_id >= 0 else None)
