@@ -33,7 +33,8 @@ from strandline.wire.messages.offset_commit import (
 
 @pytest.fixture
 def cluster(tmp_path: Path) -> Iterator[RunningCluster]:
-    with RunningCluster(tmp_path) as running:
+    # It waits for its earlier life as long as a session lasts: longer than a busy machine takes for any of this.
+    with RunningCluster(tmp_path, zookeeper_session_timeout_ms="120000") as running:
         running.create("orders", (1, 2, 3))
         yield running
 
