@@ -52,11 +52,11 @@ class EnoughToCommit:
         before = self._under.pop(replica, None)
         if replica.leads_in is None or not replica.is_under_min_isr:
             return
-        self._under[replica] = (replica.leads_in, replica.high_watermark)
-        if before is not None and before[0] == replica.leads_in and before[1] < replica.high_watermark:
+        self._under[replica] = (replica.leads_in, replica.counted_watermark)
+        if before is not None and before[0] == replica.leads_in and before[1] < replica.counted_watermark:
             yield (
                 f"leader {replica.broker_id} has too few in sync, {replica.isr}, and its high watermark goes from"
-                f" {before[1]} to {replica.high_watermark}"
+                f" {before[1]} to {replica.counted_watermark}"
             )
 
 
