@@ -37,16 +37,19 @@ class IndexesAreTrue:
     a partition is wrong, too.
 
     How many entries the indexes of the active segment have is known in memory alone: behind them may be those of a past
-    that was truncated (`mapped_index`), which whoever starts after a kill makes anew."""
+    that was truncated (`mapped_index`), which whoever starts after a kill makes anew. They are cut off the copy."""
 
     name = "IndexesAreTrue"
 
     def check(self, machine: Machine, broker: Broker) -> Iterator[str]:
         disk = machine.disk.kill()
         for log in logs_in(broker):
+            active = log.segments.active
+            for index in (active.offset_index, active.time_index):
+                if disk.exists(index.path):
+                    disk.open(index.path).truncate(index.entry_count * index.ENTRY.size)
             check = PartitionCheck(disk, log.directory, Tally(), lambda _: None, is_at_rest=False)
-            unfinished = {log.segments.active.path(kind) for kind in (names.OFFSET_INDEX, names.TIME_INDEX)}
-            yield from (str(fault) for fault in check.faults() if fault.path not in unfinished)
+            yield from map(str, check.faults())
 
 
 class NothingLeftOver:
