@@ -273,8 +273,8 @@ LOAD_MUTATIONS = (
         "every marker counts as written",
         send_markers_once,
         (*DEATHS, *ZOMBIES),
-        invariant="WholeTransactions",
-        seed=8,
+        invariant="OffsetsInTransactions",
+        seed=14,
         load=TRANSACTIONS,
     ),
     Mutation(
@@ -322,7 +322,7 @@ LOAD_MUTATIONS = (
         keep_tokens,
         (*ZOMBIES, "slow_network"),
         invariant="WholeTransactions",
-        seed=27,
+        seed=65,
         load=TRANSACTIONS,
     ),
     Mutation(

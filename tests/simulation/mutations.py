@@ -388,7 +388,7 @@ MUTATIONS = (
     Mutation(
         "consumers are refused beyond the high watermark", refuse_beyond_high_watermark, ELECTIONS, "ReadsAreTrue", 3
     ),
-    Mutation("anybody may be elected", elect_anybody, (*DEATHS, "cut_off"), "StrongIsr", 4),
+    Mutation("anybody may be elected", elect_anybody, (*DEATHS, "cut_off"), "StrongIsr", 1),
     Mutation(
         "an unknown outcome is a refusal", unknown_is_refused, ("lose_answer", "lag_follower", "kill"), "Progress", 12
     ),

@@ -132,7 +132,7 @@ class CompactionLoad(WrittenLoad):
     topics = (WantedTopic(TOPIC, 1, COMPACTED),)
     properties: ClassVar = {
         "log.cleaner.enable": "true",
-        "log.cleaner.backoff.ms": "1000",
+        "log.cleaner.backoff.ms": "4000",
         "log.cleaner.dedupe.buffer.size": "65536",
         "log.cleaner.io.buffer.size": "4096",
         "log.cleaner.min.cleanable.ratio": "0.1",

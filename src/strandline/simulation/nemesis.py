@@ -22,6 +22,7 @@ SECOND_US = 1_000_000
 POWER_PATIENCE_US = 2 * SECOND_US
 QUIET_SHARE = 0.1
 QUIET_S = (20, 50)
+SUPERVISED_S = (10, 20)  # who is down at two looks is started
 Fault = Callable[[], bool | None]  # False: not now
 
 
@@ -31,6 +32,7 @@ class Nemesis:
         self._world = simulation.world
         self._network = simulation.network
         self._chance = simulation.world.chance("nemesis")
+        self._patience = simulation.world.chance("supervisor")
         self._machines = simulation.machines
         self._is_at_work = True
         self.without_power: Machine | None = None  # what it had in its page cache is gone
@@ -43,6 +45,7 @@ class Nemesis:
     def start(self) -> None:
         if self._faults:
             self.later(self._strike, 0.5, 4)
+            self._supervise([])
 
     def end(self) -> None:
         """No more of it; what is broken is mended."""
@@ -59,6 +62,17 @@ class Nemesis:
         for machine in self._machines:
             machine.start()
         self.later(self._keep_up, 1, 2)
+
+    def _supervise(self, were_down: list[Machine]) -> None:
+        """Whoever has been down for a while is started, as a supervisor of processes would do it: one that could not
+        reach the store when a fault let it start, or died of a fault only after that, would be away for good."""
+        if not self._is_at_work:
+            return
+        for machine in were_down:
+            machine.start()
+        down = [machine for machine in self._machines if not machine.is_up]
+        pause_us = int(self._patience.uniform(*SUPERVISED_S) * SECOND_US)
+        self._world.after(pause_us, lambda: self._supervise(down))
 
     def later(self, callback: Callable[[], None], least_s: float, most_s: float) -> None:
         self._world.after(int(self._chance.uniform(least_s, most_s) * SECOND_US), callback)

@@ -89,7 +89,7 @@ class RetentionLoad(WrittenLoad):
     name = "retention"
     topics = (WantedTopic(TOPIC, 1, {"segment.bytes": "1024", "retention.bytes": "4096", "retention.ms": "20000"}),)
     properties: ClassVar = {
-        "log.retention.check.interval.ms": "1500",
+        "log.retention.check.interval.ms": "4000",
         "log.initial.task.delay.ms": "500",
         "log.segment.delete.delay.ms": "3000",
     }

@@ -88,9 +88,9 @@ class Simulation:
             "log.index.interval.bytes": "256",
             "offsets.topic.num.partitions": "1",
             "offsets.topic.replication.factor": "3",
-            "replica.lag.time.max.ms": str(chance.choice((2_000, 10_000))),
-            "replica.socket.timeout.ms": str(chance.choice((3_000, 10_000))),
-            "replica.fetch.wait.max.ms": str(chance.choice((500, 2_000))),
+            "replica.lag.time.max.ms": str(lag_ms := chance.choice((2_000, 10_000))),
+            "replica.socket.timeout.ms": str(chance.choice((9_000, 15_000))),
+            "replica.fetch.wait.max.ms": str(min(chance.choice((2_000, 8_000)), lag_ms)),
             "zookeeper.session.timeout.ms": str(SESSION_TIMEOUT_MS),
             "log.cleaner.enable": "false",
             **{

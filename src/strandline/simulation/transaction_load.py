@@ -31,7 +31,7 @@ class TransactionLoad(Load):
         "transaction.state.log.num.partitions": "1",
         "transaction.state.log.replication.factor": "3",
         "transaction.state.log.min.isr": "2",
-        "transaction.abort.timed.out.transaction.cleanup.interval.ms": "1000",
+        "transaction.abort.timed.out.transaction.cleanup.interval.ms": "2000",
     }
 
     def __init__(self, simulation: Simulation) -> None:
