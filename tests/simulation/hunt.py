@@ -19,7 +19,7 @@ from strandline.simulation.runs import run
 
 SECONDS = 60
 SEEDS_AT_ONCE = 20
-MISUSED = 2
+UNNOTICED, MISUSED = 1, 2
 
 
 class Caught(NamedTuple):
@@ -77,7 +77,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if asked.list:
         print(*(mutation.name for mutation in wanted), sep="\n")
     else:
-        _tell(hunt(wanted, asked.seeds, asked.jobs), len(wanted), asked.seeds)
+        noticed = _tell(hunt(wanted, asked.seeds, asked.jobs), len(wanted), asked.seeds)
+        return 0 if noticed == len(wanted) else UNNOTICED
     return 0
 
 
@@ -85,19 +86,20 @@ def _with_any(words: Sequence[str]) -> list[Mutation]:
     return [each for each in ALL_MUTATIONS if any(word in each.name for word in words)]
 
 
-def _tell(hunted: Iterator[Caught], count: int, seeds_max: int) -> None:
+def _tell(hunted: Iterator[Caught], count: int, seeds_max: int) -> int:
     noticed = 0
     for caught in hunted:
         noticed += caught.invariant is not None
         print(caught, flush=True)
     print(f"{noticed} of {count} noticed, within {counted(seeds_max, 'seed')}", file=sys.stderr)
+    return noticed
 
 
 def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         prog="python -m tests.simulation.hunt",
         description="Switches one safeguard of the brokers off at a time, and looks for the first seed with which the"
-        " simulator notices: by which invariant, after how many seeds.",
+        " simulator notices: by which invariant, after how many seeds. Exit code 1 says that some went unnoticed.",
         epilog="example: python -m tests.simulation.hunt --seeds 20 acks=all 'anybody may be elected'",
     )
     parser.add_argument("words", nargs="*", metavar="WORD", help="mutations with any of these in their names; else all")

@@ -43,3 +43,13 @@ def test_what_it_found_is_a_row_and_a_count(capsys: pytest.CaptureFixture[str]) 
     printed, counted = capsys.readouterr()
     assert printed == "| acks=all is answered by the leader alone | AcknowledgedStays | 1 |\n"
     assert counted == "1 of 1 noticed, within 1 seed\n"
+
+
+def test_a_mutation_that_nobody_notices_is_an_exit_code(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(hunt, "violation_with", lambda *_: None)
+    assert hunt.main(["--seeds", "1", "acks=all"]) == 1
+    printed, counted = capsys.readouterr()
+    assert printed == "| acks=all is answered by the leader alone | nobody | 1 |\n"
+    assert counted == "0 of 1 noticed, within 1 seed\n"
