@@ -104,7 +104,7 @@ def test_segments_without_aborted_transactions_are_asked_once() -> None:
     log, _ = written(2_000)
     stable = log.producers.first_unstable_offset or log.log_end_offset
     expected = log.aborted_transactions(0, stable)
-    with patch.object(log, "_require_aborted_index", wraps=log._require_aborted_index) as require:
+    with patch.object(Log, "_require_aborted_index", wraps=log._require_aborted_index) as require:
         assert log.aborted_transactions(0, stable) == expected
     assert [call.args for call in require.call_args_list] == [(log.segments.active,)]
 

@@ -26,6 +26,8 @@ from strandline.model.settings import LogSettings
 class Log(LogFollower):
     """The log of one partition. `recovery.open_log` opens one; `LogDirectory` keeps many, with their checkpoints."""
 
+    __slots__ = ()
+
     # Its beginning.
 
     def advance_log_start(self, offset: int, *, high_watermark: int) -> bool:

@@ -16,6 +16,8 @@ from strandline.records.taking import Origin, take_batches
 
 
 class LogFollower(LogWriter):
+    __slots__ = ()
+
     # Taking.
 
     def append_replicated(self, data: Buffer, *, now_ms: int) -> int:

@@ -35,6 +35,8 @@ new_tuple = tuple.__new__  # half the price of calling the class
 class LogWriter(LogState):
     """A log that a leader appends to."""
 
+    __slots__ = ()
+
     def append(
         self, batches: Sequence[Buffer], *, leader_epoch: int, now_ms: int, from_client: bool = True
     ) -> list[Appended | Refused]:
