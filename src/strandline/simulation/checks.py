@@ -26,9 +26,10 @@ class Checks:
         self._history = history
         self._complaints: list[tuple[str, str]] = []
         self._up: set[int] = set()
+        self._acknowledged_stays = AcknowledgedStays(history)
         self._invariants: list[Invariant] = [
             *(invariant() for invariant in ALL_INVARIANTS),
-            AcknowledgedStays(history),
+            self._acknowledged_stays,
             OnceAndInOrder(history),
             RepeatsAreKnown(history),
             ReadsAreTrue(history),
@@ -59,10 +60,19 @@ class Checks:
             self._check_changed()
 
     def at_rest(self) -> None:
+        """Everything is mended, and whole."""
+        self._check_acknowledged()
         chosen = self._machines[self._simulation.options.seed % len(self._machines)]
         for machine in self._machines:
             for invariant, sentence in complaints_at_rest(machine, is_chosen=machine is chosen):
                 self.fail(invariant, sentence)
+
+    def _check_acknowledged(self) -> None:
+        """In the logs as they are now, not as they were when they were written."""
+        for machine in self._machines:
+            for truth, log_start_offset, there in self._observer.read_again(machine):
+                for sentence in self._acknowledged_stays.at_rest(truth, machine.broker_id, log_start_offset, there):
+                    self.fail(self._acknowledged_stays.name, f"{truth.name}: {sentence}")
 
     # Brokers.
 

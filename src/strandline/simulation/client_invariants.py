@@ -4,19 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from strandline.simulation.history import History
+from strandline.simulation.history import NOT_SAID_WHERE, Acknowledged, History
 from strandline.simulation.observed import Batch, PartitionTruth
 
 
 class AcknowledgedStays:
-    """What was acknowledged with acks=all is committed where it was said to be; asked when it is acknowledged, and
-    again at the end."""
+    """What was acknowledged with acks=all is committed where it was said to be; anywhere, if nobody said where. Asked
+    when it is acknowledged, and again when all is whole: then every replica has it, unless it was deleted by age or
+    size. What compaction has left is looked at by its keys (`LastValues`)."""
 
     name = "AcknowledgedStays"
 
     def __init__(self, history: History) -> None:
         self._history = history
         self._looked: dict[PartitionTruth, int] = {}
+        self._committed: dict[PartitionTruth, dict[int, Batch]] = {}  # by their CRCs, as far as it was followed
+        self._followed: dict[PartitionTruth, int] = {}
 
     def check(self, truth: PartitionTruth) -> Iterator[str]:
         acknowledged = self._history.acknowledged.get(truth.name, [])
@@ -25,9 +28,39 @@ class AcknowledgedStays:
             return
         self._looked[truth] = len(acknowledged)
         for each in acknowledged[looked:]:
-            batch = truth.committed_at(each.base_offset)
-            if batch is None or batch.crc != each.crc:
-                yield f"crc {each.crc:08x} was acknowledged at offset {each.base_offset} and is not committed there"
+            if self._place_of(truth, each) is None:
+                yield not_committed(each)
+
+    def at_rest(
+        self, truth: PartitionTruth, broker_id: int, log_start_offset: int, there: dict[int, Batch]
+    ) -> Iterator[str]:
+        """`there` is what a replica has, by base offset."""
+        if truth.is_compacted:
+            return
+        for each in self._history.acknowledged.get(truth.name, ()):
+            batch = self._place_of(truth, each)
+            if batch is None:
+                yield not_committed(each)
+            elif batch.last_offset >= log_start_offset and there.get(batch.base_offset) != batch:
+                yield f"{broker_id} lacks {batch}, which was acknowledged"
+
+    def _place_of(self, truth: PartitionTruth, each: Acknowledged) -> Batch | None:
+        if each.base_offset == NOT_SAID_WHERE:
+            return self._committed_by_crc(truth).get(each.crc)
+        batch = truth.committed_at(each.base_offset)
+        return batch if batch is not None and batch.crc == each.crc else None
+
+    def _committed_by_crc(self, truth: PartitionTruth) -> dict[int, Batch]:
+        known, followed = self._committed.setdefault(truth, {}), self._followed.get(truth, 0)
+        self._followed[truth] = len(truth.committed)
+        known.update((batch.crc, batch) for batch in truth.committed[followed:])
+        return known
+
+
+def not_committed(each: Acknowledged) -> str:
+    if each.base_offset == NOT_SAID_WHERE:
+        return f"crc {each.crc:08x} was acknowledged, without an offset, and is not committed"
+    return f"crc {each.crc:08x} was acknowledged at offset {each.base_offset} and is not committed there"
 
 
 class OnceAndInOrder:

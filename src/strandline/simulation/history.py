@@ -10,6 +10,8 @@ from typing import NamedTuple
 from strandline.model.partitions import TopicPartition
 from strandline.simulation.observed import Batch
 
+NOT_SAID_WHERE = -1
+
 
 class Sent(NamedTuple):
     producer: str
@@ -21,7 +23,7 @@ class Sent(NamedTuple):
 
 class Acknowledged(NamedTuple):
     crc: int
-    base_offset: int
+    base_offset: int  # or NOT_SAID_WHERE
     at_us: int
 
 
@@ -47,10 +49,10 @@ class History:
         self.read_count = 0
 
     def acknowledge(self, partition: TopicPartition, crc: int, base_offset: int, now_us: int) -> None:
-        """With acks=all. An offset of -1 says that it is there, and not where."""
+        """With acks=all. It is `NOT_SAID_WHERE` a batch is that was sent before the one that was answered, and got no
+        answer itself: sequence numbers leave no gap, so it is there, too."""
         self.acknowledged_count += 1
-        if base_offset >= 0:
-            self.acknowledged.setdefault(partition, []).append(Acknowledged(crc, base_offset, now_us))
+        self.acknowledged.setdefault(partition, []).append(Acknowledged(crc, base_offset, now_us))
 
     def was_read(self, reader: str, partition: TopicPartition, batch: Batch) -> None:
         self.read_count += 1
