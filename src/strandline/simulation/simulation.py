@@ -2,7 +2,7 @@
 
 start      brokers come up one after another, topics are created
 faults     clients write and read while the nemesis works
-heal       everything is mended; what was promised must be there, and all must go on (`heal`)
+heal       everything is mended; what was promised must be there, and all must go on within `HEAL_S` (`heal`)
 """
 
 from __future__ import annotations
@@ -111,7 +111,8 @@ class Simulation:
                 lambda: ready.append(topic.name),
             )
         )
-        self.run_until(lambda: bool(ready), START_S, f"{topic.name} was not created")
+        end_us = self.world.now_us + START_S * SECOND_US
+        self.run_until(lambda: bool(ready), end_us, f"{topic.name} was not created within {START_S} s")
 
     # Steps.
 
@@ -120,11 +121,10 @@ class Simulation:
         while self.world.now_us < end_us:
             self.step()
 
-    def run_until(self, holds: Callable[[], bool], seconds: int, otherwise: str) -> None:
-        end_us = self.world.now_us + seconds * SECOND_US
+    def run_until(self, holds: Callable[[], bool], end_us: int, otherwise: str) -> None:
         while not holds():
             if self.world.now_us > end_us:
-                self.checks.fail("Progress", f"{otherwise} within {seconds} s")
+                self.checks.fail("Progress", otherwise)
             self.step()
 
     def step(self) -> None:
