@@ -106,7 +106,7 @@ class Simulation:
             administrator.create(
                 topic.name,
                 topic.partitions,
-                topic.replicas or self.options.brokers,
+                min(topic.replicas, self.options.brokers) or self.options.brokers,
                 topic.configs,
                 lambda: ready.append(topic.name),
             )
