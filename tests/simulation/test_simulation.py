@@ -19,7 +19,7 @@ from strandline.simulation.failure import Violation
 from strandline.simulation.loads import LOADS, loads_of
 from strandline.simulation.many_runs import AHEAD_PER_JOB, in_order, run_all
 from strandline.simulation.observer import Observer
-from strandline.simulation.options import Options
+from strandline.simulation.options import BROKERS_MAX, Options
 from strandline.simulation.runs import run
 
 FINGERPRINT = """
@@ -160,6 +160,17 @@ def test_each_load_alone(load: str, seed: int) -> None:
 def test_all_loads_at_once() -> None:
     outcome = run(Options(seed=210, seconds=30, load=LOADS))
     assert outcome.violation is None, f"{outcome.command}: {outcome.violation}"
+
+
+@pytest.mark.parametrize(
+    ("brokers", "load"),
+    [*((brokers, load) for brokers in (1, 2, 4) for load in (LOADS[:4], LOADS[4:])), (BROKERS_MAX, ("transactions",))],
+)
+def test_any_number_of_brokers(brokers: int, load: tuple[str, ...]) -> None:
+    """Topics have as many replicas as there are brokers for, and no more must be in sync than there are."""
+    outcome = run(Options(seed=1, brokers=brokers, seconds=15, load=load, faults=()))
+    assert outcome.violation is None, f"{outcome.command}: {outcome.violation}"
+    assert outcome.acknowledged > 0, outcome.command
 
 
 @pytest.mark.parametrize("seed", range(100, 104))
