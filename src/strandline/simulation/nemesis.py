@@ -5,7 +5,7 @@ and then it leaves enough for everything to come to rest: what a fault does to a
 
 What it does is told: a fault when it takes effect, and is counted then (`struck`); one that waits for its moment as
 `armed`; what was mended as `mended`. A fault that is drawn where it would do nothing, or more than anybody could
-survive, is passed over.
+survive, is passed over, and soon another is drawn.
 """
 
 from __future__ import annotations
@@ -39,6 +39,7 @@ class Nemesis:
         self._patience = simulation.world.chance("supervisor")
         self._machines = simulation.machines
         self._is_at_work = True
+        self._has_acted = False
         self.injected: Counter[str] = Counter()
         self.aimed = AimedFaults(self)
         self.power = PowerFaults(self)
@@ -89,8 +90,11 @@ class Nemesis:
         if quiet_us:
             self._world.after(quiet_us, self._strike)
             return
+        self._has_acted = False
         self._faults[self.chance.choice(list(self._faults))]()
-        if self.chance.random() < QUIET_SHARE and not self._world.seasons.has_quiet_times:
+        if not self._has_acted:
+            self.later(self._strike, 0.2, 2)
+        elif self.chance.random() < QUIET_SHARE and not self._world.seasons.has_quiet_times:
             self.later(self._strike, *QUIET_S)
         else:
             self.later(self._strike, 0.2, 12)
@@ -98,11 +102,15 @@ class Nemesis:
     # What faults tell, and what they leave for later.
 
     def struck(self, name: str, what: str) -> None:
-        self._world.tell(f"fault: {name} {what}")
+        self._tell(f"fault: {name} {what}")
         self.injected[name] += 1
 
     def armed(self, name: str, what: str) -> None:
-        self._world.tell(f"armed: {name} {what}")
+        self._tell(f"armed: {name} {what}")
+
+    def _tell(self, line: str) -> None:
+        self._has_acted = True
+        self._world.tell(line)
 
     def struck_for(self, name: str, what: str, mend: Callable[[], bool], least_s: float, most_s: float) -> None:
         """`mend` says whether there was anything left to mend."""
