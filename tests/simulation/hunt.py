@@ -20,6 +20,7 @@ from strandline.simulation.runs import run
 SECONDS = 60
 SEEDS_AT_ONCE = 20
 UNNOTICED, MISUSED = 1, 2
+UNFORESEEN = "Unforeseen"
 
 
 class Caught(NamedTuple):
@@ -42,6 +43,11 @@ def violation_with(mutation: Mutation, seed: int) -> Violation | None:
         return run(Options(seed=seed, seconds=SECONDS, faults=mutation.faults, load=mutation.load)).violation
 
 
+def is_noticed(mutation: Mutation, violation: Violation) -> bool:
+    """An exception that nobody foresaw may be a fault of the patch: it counts only where it is what must happen."""
+    return violation.invariant != UNFORESEEN or mutation.invariant == UNFORESEEN
+
+
 def hunt(mutations: Sequence[Mutation], seeds_max: int, jobs: int) -> Iterator[Caught]:
     """Those that are hard to find are looked for with all cores, so that nobody waits for the last one."""
     waiting = [
@@ -62,7 +68,7 @@ def look(trial: Trial) -> Caught:
     mutation = ALL_MUTATIONS[trial.number]
     for seed in trial.seeds:
         violation = violation_with(mutation, seed)
-        if violation is not None:
+        if violation is not None and is_noticed(mutation, violation):
             return Caught(mutation.name, violation.invariant, seed)
     return Caught(mutation.name, None, trial.seeds[-1])
 

@@ -52,7 +52,7 @@ from strandline.replication.leader import Leader
 from strandline.simulation.inode import FileNode
 from strandline.transactions import adding, ending, shard
 from strandline.transactions.commands import EndTransaction
-from strandline.transactions.epochs import current_producer
+from strandline.transactions.epochs import current_producer, refuse_unless_current
 from strandline.transactions.verification_requests import ProducerSupport
 
 TRANSACTIONS, GROUPS = ("transactions",), ("groups",)
@@ -109,8 +109,10 @@ def accept_old_producer_epochs(patch: Patch) -> None:
 
 
 def coordinate_for_anybody(patch: Patch) -> None:
-    def accept(transaction: Any, _: Any) -> Any:
-        return transaction
+    """Whoever it is that asks, it may as long as nothing else is in the way."""
+
+    def accept(transaction: Any, producer: Any) -> Any:
+        return refuse_unless_current(transaction, producer if transaction is None else current_producer(transaction))
 
     patch.setattr(adding, "refuse_unless_current", accept)
     original = ending.end_transaction
@@ -289,8 +291,8 @@ LOAD_MUTATIONS = (
         "the coordinator asks for no epoch",
         coordinate_for_anybody,
         ZOMBIES,
-        invariant="WholeTransactions",
-        seed=1,
+        invariant="ZombiesAreFenced",
+        seed=2,
         load=TRANSACTIONS,
     ),
     Mutation(

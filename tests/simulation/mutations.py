@@ -18,13 +18,15 @@ from strandline.broker import controller_office, controller_writes, follower_fet
 from strandline.broker.controller_fence import ControllerFence
 from strandline.broker.controller_loop import ControllerLoop
 from strandline.broker.controller_office import Office
+from strandline.broker.fetch_answers import partition_of
+from strandline.broker.follower_fetches import FollowerFetches
 from strandline.broker.handlers import fetch, produce
 from strandline.broker.partition import Partition
 from strandline.broker.replica_fetcher import ReplicaFetcher
 from strandline.broker.replicas import Replicas
 from strandline.broker.session_keeper import SessionKeeper
 from strandline.controller import rules
-from strandline.log import producer_state
+from strandline.log import filesystem, producer_state
 from strandline.log.checkpoints import RECOVERY_POINT_CHECKPOINT
 from strandline.log.directory_opening import DirectoryOpening
 from strandline.log.leader_epochs import LeaderEpochs
@@ -34,7 +36,7 @@ from strandline.log.producer_entry import ProducerEntry
 from strandline.log.producer_state import ProducerState
 from strandline.log.recovery import _Opening
 from strandline.log.segment import Segment
-from strandline.metadata.operations import SetData
+from strandline.metadata.operations import Check, SetData
 from strandline.metadata.values import decode_partition_state
 from strandline.model.failures import ErrorCode, Refused
 from strandline.model.partitions import TopicPartition
@@ -45,6 +47,7 @@ from strandline.replication.isr import UNBOUNDED, InSyncReplicas
 from strandline.replication.leader import Leader
 from strandline.replication.replica import Replica
 from strandline.replication.requests import Fetch
+from strandline.simulation.disk import SimulatedDisk
 from strandline.simulation.options import RECORDS
 from strandline.wire.messages.fetch import PartitionData
 
@@ -169,6 +172,11 @@ def write_leaderships_unconditionally(patch: Patch) -> None:
     patch.setattr(controller_writes, "SetData", lambda path, data, *_: SetData(path, data))
 
 
+def write_in_any_controller_epoch(patch: Patch) -> None:
+    """Whoever was the controller writes on as long as its session lives."""
+    patch.setattr(controller_writes, "Check", lambda path, *_: Check(path))
+
+
 def step_before_in_charge(patch: Patch) -> None:
     def step(self: Any, event: Any) -> None:
         if self._reads.is_open:
@@ -215,6 +223,12 @@ def always_clean(patch: Patch) -> None:
     patch.setattr(DirectoryOpening, "take_clean_shutdown_marker", take)
 
 
+def rename_before_sync(patch: Patch) -> None:
+    """A file that is written anew gets its name before its bytes are on the disk (KAFKA-9892)."""
+    original = filesystem.write_whole
+    patch.setattr(filesystem, "write_whole", lambda *given, sync=False: original(*given))  # noqa: ARG005
+
+
 def ask_once(patch: Patch) -> None:
     original = ReplicaFetcher._soon
     patch.setattr(ReplicaFetcher, "_soon", lambda self, delay_ms=0: original(self, delay_ms) if delay_ms == 0 else None)
@@ -225,8 +239,9 @@ def never_diverge(patch: Patch) -> None:
     patch.setattr(follower_fetches, "diverging_epoch", nothing)
 
 
-def never_reconcile(patch: Patch) -> None:
-    """Before its first fetch of an epoch a follower asks where its log parts from the leader's; fetches say so too."""
+def fetch_before_asking(patch: Patch) -> None:
+    """As Kafka's followers since KIP-595. Here one asks first where its log parts from the leader's, so that no fetch
+    diverges: what is wrong about one that does shows where nobody asks."""
 
     def begin(self: Follower) -> tuple[()]:
         if self.leader >= 0:
@@ -234,7 +249,44 @@ def never_reconcile(patch: Patch) -> None:
         return ()
 
     patch.setattr(Follower, "begin", begin)
+
+
+def never_reconcile(patch: Patch) -> None:
+    """Before its first fetch of an epoch a follower asks where its log parts from the leader's; fetches say so too."""
+    fetch_before_asking(patch)
     never_diverge(patch)
+
+
+def count_diverging_fetches(patch: Patch) -> None:
+    """As progress, though what lies below their offset is not what the leader has (KAFKA-13141)."""
+    fetch_before_asking(patch)
+    original = FollowerFetches._look_at
+
+    def look_at(self: FollowerFetches, followed: Any, attention: Any, replica: Any, asked_ms: Any, *rest: Any) -> Any:
+        data = original(self, followed, attention, replica, asked_ms, *rest)
+        if data is not None and data.diverging_epoch.epoch >= 0 and asked_ms is not None:
+            partition, offset = partition_of(self._partitions, followed), followed.fetch_offset
+            if partition.log.log_start_offset <= offset <= partition.log.log_end_offset:
+                progress = (replica.replica_id, offset, asked_ms, followed.log_start_offset, replica.replica_epoch)
+                partition.follower_fetched(*progress)
+        return data
+
+    patch.setattr(FollowerFetches, "_look_at", look_at)
+
+
+def follow_before_truncation(patch: Patch) -> None:
+    """The high watermark of an answer that says that the logs diverge is taken at once, and the log is cut a moment
+    later (KAFKA-14704)."""
+    fetch_before_asking(patch)
+    original = Follower.fetch_answered
+
+    def fetch_answered(self: Follower, request: Any, answer: Any, now_ms: int) -> Any:
+        if answer.diverging is None or not self.still_asks(request):
+            return original(self, request, answer, now_ms)
+        self.state = FollowerState.RECONCILING
+        return self._set_high_watermark(answer.high_watermark)
+
+    patch.setattr(Follower, "fetch_answered", fetch_answered)
 
 
 def take_late_answers(patch: Patch) -> None:
@@ -381,6 +433,14 @@ MUTATIONS = (
     Mutation("a follower joins below the epoch's start", join_without_epoch_start, ("die_at_commit",), "StrongIsr", 4),
     Mutation("a proposed ISR does not count", forget_proposals, ("slow_store", "kill", "pause"), "StrongIsr", 69),
     Mutation("nobody looks whether logs diverge", never_reconcile, ELECTIONS, "StrongIsr", 1),
+    Mutation("a fetch that diverges counts as progress", count_diverging_fetches, ("cut_off",), "StrongIsr", 7),
+    Mutation(
+        "the high watermark is advanced by a fetch that diverges",
+        follow_before_truncation,
+        ELECTIONS,
+        "ShownIsCommitted",
+        1,
+    ),
     Mutation(
         "a follower believes any high watermark", follow_with_any_high_watermark, ELECTIONS, "HighWatermarkBounds", 4
     ),
@@ -404,6 +464,14 @@ MUTATIONS = (
         "the ISR is written whatever its version", write_isr_unconditionally, (*ZOMBIES, "slow_network"), "StrongIsr", 3
     ),
     Mutation("leaderships are written whatever their version", write_leaderships_unconditionally, STORE, "Progress", 8),
+    Mutation(
+        "who was the controller writes on",
+        write_in_any_controller_epoch,
+        ("depose",),
+        "OneController",
+        1,
+        load=("deletions",),
+    ),
     Mutation("a controller acts before it has read", step_before_in_charge, ("kill_all",), "StrongIsr", 15),
     Mutation("consumers read beyond the high watermark", read_beyond_high_watermark, ELECTIONS, "ReadsAreTrue", 1),
     Mutation(
@@ -414,6 +482,22 @@ MUTATIONS = (
         "an unknown outcome is a refusal", unknown_is_refused, ("lose_answer", "lag_follower", "kill"), "Progress", 12
     ),
     Mutation("every stop was clean", always_clean, POWER, "SameOffsetSameBatch", 5),
+    Mutation(
+        "a file has its name before its bytes are synced",
+        rename_before_sync,
+        ("lose_power",),
+        "Unforeseen",  # a broker cannot read what it needs to start
+        6,
+        load=("flushes",),
+    ),
+    Mutation(
+        "names of files are not synced",
+        replaced(SimulatedDisk, "sync_directory", nothing),
+        ("lose_power",),
+        "StrongIsr",
+        1,
+        load=("flushes",),
+    ),
     Mutation("a restarted leader leads on", trust_the_restarted, DEATHS, "HighWatermarkBounds", 10),
     Mutation("late answers are taken", take_late_answers, (*ELECTIONS, "slow_sending", "slow_network"), "Progress", 6),
     Mutation(

@@ -5,6 +5,9 @@ from __future__ import annotations
 import pytest
 from tests.simulation import hunt
 from tests.simulation.load_mutations import ALL_MUTATIONS
+from tests.simulation.mutations import Mutation
+
+from strandline.simulation.failure import Violation
 
 
 def test_its_help_says_what_it_does_and_gives_an_example(capsys: pytest.CaptureFixture[str]) -> None:
@@ -43,6 +46,17 @@ def test_what_it_found_is_a_row_and_a_count(capsys: pytest.CaptureFixture[str]) 
     printed, counted = capsys.readouterr()
     assert printed == "| acks=all is answered by the leader alone | AcknowledgedStays | 1 |\n"
     assert counted == "1 of 1 noticed, within 1 seed\n"
+
+
+@pytest.mark.parametrize(("declared", "exit_code"), [("AcknowledgedStays", 1), ("Unforeseen", 0)])
+def test_an_exception_that_nobody_foresaw_counts_where_it_is_what_must_happen(
+    declared: str, exit_code: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else it may be a fault of the patch."""
+    mutation = Mutation("acks are awaited in vain", lambda _: None, (), declared)
+    monkeypatch.setattr(hunt, "ALL_MUTATIONS", (mutation,))
+    monkeypatch.setattr(hunt, "violation_with", lambda *_: Violation("Unforeseen", "KeyError", 1))
+    assert hunt.main(["--seeds", "1"]) == exit_code
 
 
 def test_a_mutation_that_nobody_notices_is_an_exit_code(

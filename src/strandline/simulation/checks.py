@@ -12,6 +12,8 @@ from strandline.simulation.invariants import ALL_INVARIANTS, Invariant
 from strandline.simulation.machine import Machine
 from strandline.simulation.observed import PartitionTruth, Replica
 from strandline.simulation.replica_invariants import REPLICA_INVARIANTS, ReplicaInvariant
+from strandline.simulation.shown_is_committed import ShownIsCommitted
+from strandline.simulation.store_invariants import IsrIsAssigned, OneController
 
 if TYPE_CHECKING:
     from strandline.simulation.simulation import Simulation
@@ -28,7 +30,7 @@ class Checks:
         self._up: set[int] = set()
         self._acknowledged_stays = AcknowledgedStays(history)
         self._invariants: list[Invariant] = [
-            *(invariant() for invariant in ALL_INVARIANTS),
+            *(invariant() for invariant in (*ALL_INVARIANTS, IsrIsAssigned, ShownIsCommitted)),
             self._acknowledged_stays,
             OnceAndInOrder(history),
             RepeatsAreKnown(history),
@@ -36,6 +38,7 @@ class Checks:
             *(invariant for load in simulation.loads for invariant in load.invariants),
         ]
         self._replica_invariants: list[ReplicaInvariant] = [invariant() for invariant in REPLICA_INVARIANTS]
+        simulation.store.when_written.append(OneController(self.complain).written)
 
     def complain(self, invariant: str, sentence: str) -> None:
         """Somebody has seen what may not be; the run ends after this step."""

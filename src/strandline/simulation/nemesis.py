@@ -191,4 +191,4 @@ FAULTS = (
     "slow_client",
 )
 # Only where somebody asks for them: with more to choose from every seed would be another run.
-FAULTS_BY_NAME = ("old_life", "old_markers")
+FAULTS_BY_NAME = ("old_life", "old_markers", "depose")

@@ -45,7 +45,7 @@ class Observer:
         self._store = store
         self._topics: dict[str, bytes] = {}
         self._known: dict[int, Known] = {}
-        store.when_written = self._written
+        store.when_written.append(self._written)
 
     def take_changed(self) -> list[PartitionTruth]:
         changed, self.changed = self.changed, {}

@@ -40,7 +40,7 @@ class SimulatedStore:
         self.links: dict[int, SessionLink] = {}  # of the sessions that live, by id
         self.untold: list[SessionLink] = []  # of those that have expired and cannot be told so yet
         self.transactions = 0
-        self.when_written: Callable[[Transaction], None] = lambda _: None
+        self.when_written: list[Callable[[Transaction], None]] = []
         network.when_changed.append(self.look_at_connections)
 
     def client(self, host: SimulatedHost, place: str) -> StoreClient:
@@ -49,7 +49,8 @@ class SimulatedStore:
     def apply(self, transaction: Transaction) -> Applied:
         applied = self.tree.apply(transaction)
         self.transactions += 1
-        self.when_written(transaction)
+        for written in self.when_written:
+            written(transaction)
         for change in applied.changes:
             for link in list(self.links.values()):
                 for watcher, event in link.own_watches.fire(change):
