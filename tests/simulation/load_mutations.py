@@ -32,8 +32,10 @@ from strandline.broker.store_reads import StoreReads
 from strandline.broker.transaction_gate import TransactionGate
 from strandline.broker.transactional_produce import ProduceInTransactions
 from strandline.broker.turn import Turn
+from strandline.client.offsets import EARLIEST
 from strandline.controller import deletion
 from strandline.controller.states import ReplicaState
+from strandline.groups import classic_sync
 from strandline.groups.classic_group import ClassicGroup
 from strandline.groups.offsets import NO_PRODUCER_ID, Offsets
 from strandline.log import lookup, names, producer_entry, producer_state
@@ -44,7 +46,7 @@ from strandline.log.log import Log
 from strandline.log.log_directory import LogDirectory
 from strandline.log.log_follower import LogFollower
 from strandline.log.retention import plan_retention
-from strandline.model.failures import ErrorCode
+from strandline.model.failures import ErrorCode, Refused
 from strandline.records.record import read_records
 from strandline.replication.effects import NO_BROKER_EPOCH
 from strandline.replication.isr import InSyncReplicas
@@ -129,6 +131,16 @@ def coordinate_for_anybody(patch: Patch) -> None:
 
 def read_everything(patch: Patch) -> None:
     patch.setattr(Partition, "last_stable_offset", property(lambda self: self.high_watermark))
+
+
+def hide_nothing_but_what_is_open(patch: Patch) -> None:
+    """Transactions that have ended are shown before their markers are committed."""
+
+    def last_stable_offset(self: Partition) -> int:
+        first_unstable = self.log.producers.first_unstable_offset
+        return self.log.log_end_offset if first_unstable is None else first_unstable
+
+    patch.setattr(Partition, "last_stable_offset", property(last_stable_offset))
 
 
 def verify_nothing(patch: Patch) -> None:
@@ -219,6 +231,51 @@ def find_batches(patch: Patch) -> None:
     patch.setattr(lookup, "read_records", first_alone)
 
 
+def deny_where_the_log_begins(patch: Patch) -> None:
+    original = Partition.read
+
+    def read(self: Partition, offset: int, max_bytes: int, *, committed_only: bool = False) -> Any:
+        if offset <= self.log.log_start_offset:
+            raise Refused(ErrorCode.OFFSET_OUT_OF_RANGE, "before the first that is left")
+        return original(self, offset, max_bytes, committed_only=committed_only)
+
+    patch.setattr(Partition, "read", read)
+
+
+def tell_of_deleted_records(patch: Patch) -> None:
+    original = list_offsets._find
+
+    def find(partition: Partition, timestamp: int, limit: int, found: Any, *, is_consumer: bool) -> None:
+        original(partition, timestamp, limit, found, is_consumer=is_consumer)
+        if timestamp == EARLIEST:
+            found.offset = 0
+
+    patch.setattr(list_offsets, "_find", find)
+
+
+def hand_out_one_assignment(patch: Patch) -> None:
+    """Everybody gets what the leader of the group has for itself."""
+    original = classic_sync._hand_out
+
+    def hand_out(draft: Any, group: ClassicGroup, assignments: dict[str, bytes]) -> None:
+        own = next((assignments[member] for member in assignments if group.is_leader(member)), b"")
+        original(draft, group, dict.fromkeys(group.members, own))
+
+    patch.setattr(classic_sync, "_hand_out", hand_out)
+
+
+def load_as_an_error(patch: Patch) -> None:
+    """A coordinator that has only just come says that something is wrong with it."""
+
+    class Misnamed:
+        COORDINATOR_LOAD_IN_PROGRESS = ErrorCode.UNKNOWN_SERVER_ERROR
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(ErrorCode, name)
+
+    patch.setattr(led_groups, "ErrorCode", Misnamed())
+
+
 def take_any_marker(patch: Patch) -> None:
     """Of whatever coordinator and producer epoch. Each is enough where a producer has an epoch for each transaction."""
     patch.setattr(producer_state, "refuse_fenced_marker", nothing)
@@ -299,7 +356,15 @@ LOAD_MUTATIONS = (
         "read_committed reads up to the high watermark",
         read_everything,
         ELECTIONS,
-        invariant="ReadCommitted",
+        invariant="LastStableOffset",
+        seed=1,
+        load=TRANSACTIONS,
+    ),
+    Mutation(
+        "read_committed reads beyond the high watermark",
+        hide_nothing_but_what_is_open,
+        ELECTIONS,
+        invariant="LastStableOffset",
         seed=1,
         load=TRANSACTIONS,
     ),
@@ -387,13 +452,17 @@ LOAD_MUTATIONS = (
     Mutation(
         "orders of the controller are carried out at once",
         all_at_once,
-        (*ZOMBIES, "slow_disk", "slow_network"),
-        load=("reassignments",),
+        ("slow_disk", "depose"),
+        invariant="Unforeseen",  # of two logs over the files of one replica each finds the other's mappings
+        seed=7,
+        load=("deletions",),
     ),
     Mutation(
         "a follower has what its disk has not",
         replaced(Log, "must_flush", False),
-        ("lose_power",),
+        ("lose_power", "slow_disk"),
+        invariant="StrongIsr",
+        seed=1,
         load=("flushes",),
     ),
     Mutation(
@@ -422,6 +491,38 @@ LOAD_MUTATIONS = (
     ),
     Mutation(
         "a batch is found, not a record", find_batches, ELECTIONS, invariant="FirstOfItsTime", seed=1, load=LOOKUPS
+    ),
+    Mutation(
+        "nobody may read where the log begins",
+        deny_where_the_log_begins,
+        ELECTIONS,
+        invariant="ListedIsRead",
+        seed=1,
+        load=("lookups",),
+    ),
+    Mutation(
+        "deleted records are told of",
+        tell_of_deleted_records,
+        ELECTIONS,
+        invariant="EarliestIsTheStart",
+        seed=1,
+        load=("lookups",),
+    ),
+    Mutation(
+        "members of a group all get the same",
+        hand_out_one_assignment,
+        ELECTIONS,
+        invariant="OneOwner",
+        seed=1,
+        load=GROUPS,
+    ),
+    Mutation(
+        "a coordinator that is loading says that it has failed",
+        load_as_an_error,
+        ("kill", "slow_disk"),
+        invariant="ExpectedErrors",
+        seed=1,
+        load=GROUPS,
     ),
     Mutation(
         "what a broker said in an earlier life counts",

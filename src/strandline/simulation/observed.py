@@ -106,6 +106,7 @@ class Replica:
         self.told_epoch = -1  # the last it was told of, in any life
         self.heard_from: tuple[int, ...] = ()  # whose progress a leader counts in its epoch
         self.high_watermark = 0
+        self.last_stable_offset = 0
         self.counted_watermark = 0  # of a leader, by its in-sync replicas; what it shows may wait for its disk
         self.isr: tuple[int, ...] = ()  # the maximal one, of a leader
         self.is_under_min_isr = False  # whether it leads with fewer in sync than `min.insync.replicas`
@@ -251,6 +252,7 @@ def observe_role(replica: Replica, partition: Partition | None) -> None:
     replica.told_epoch = max(replica.told_epoch, replica.leader_epoch)
     replica.heard_from = () if leader is None else followers_heard(leader)
     replica.high_watermark = 0 if partition is None else partition.high_watermark
+    replica.last_stable_offset = 0 if partition is None else partition.last_stable_offset
     replica.counted_watermark = 0 if leader is None else leader.high_watermark
 
 

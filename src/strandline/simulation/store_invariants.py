@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from strandline.metadata import paths
 from strandline.metadata.operations import Check, Create, Delete, Operation, SetData
 from strandline.metadata.transactions import Changed, Transaction
-from strandline.metadata.values import decode_controller_epoch, decode_partition_state
+from strandline.metadata.values import PartitionState, decode_controller_epoch, decode_partition_state
 from strandline.model.partitions import TopicPartition
 from strandline.simulation.observed import PartitionTruth
 
@@ -21,15 +21,30 @@ STATE_DEPTH = 3  # partitions/<index>/state, below the node of its topic
 
 
 class IsrIsAssigned:
-    """Whoever is in the ISR is a replica."""
+    """Whoever joins the ISR is a replica.
+
+    A move that is taken back is written before the ISR is, in Kafka too: until its controller has written that as well,
+    a member may be one that was a replica, and its leader may take it in meanwhile, who has not heard of it. So a
+    controller takes in none that is no replica, and a leader none that was never one. In the end the ISR is the
+    replicas (`Progress`)."""
 
     name = "IsrIsAssigned"
 
+    def __init__(self) -> None:
+        self._replicas: dict[PartitionTruth, set[int]] = {}  # that it has ever had
+        self._known: dict[PartitionTruth, PartitionState] = {}
+
     def check(self, truth: PartitionTruth) -> Iterator[str]:
-        if truth.stored is not None and not truth.is_deleted:
-            strangers = [member for member in truth.stored.isr if member not in truth.assigned]
-            if strangers:
-                yield f"the isr {truth.stored.isr} has {strangers}, and the replicas are {truth.assigned}"
+        ever, stored = self._replicas.setdefault(truth, set()), truth.stored
+        ever.update(truth.assigned)
+        if stored is None or stored is self._known.get(truth):
+            return
+        known, self._known[truth] = self._known.get(truth), stored
+        is_of_leader = known is not None and (known.leader, known.leader_epoch) == (stored.leader, stored.leader_epoch)
+        may_join = {*truth.assigned, *(() if known is None else known.isr), *(ever if is_of_leader else ())}
+        strangers = [member for member in stored.isr if member not in may_join]
+        if strangers:
+            yield f"the isr {stored.isr} has {strangers}, and the replicas are {truth.assigned}"
 
 
 class OneController:

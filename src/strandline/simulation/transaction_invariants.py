@@ -48,7 +48,8 @@ def describe(transaction: Transaction) -> str:
 
 
 class LastStableOffset:
-    """A leader's last stable offset is where the first open transaction begins, or else its high watermark."""
+    """A leader's last stable offset is where the first open transaction begins, or else its high watermark; and never
+    beyond that."""
 
     name = "LastStableOffset"
 
@@ -61,12 +62,13 @@ class LastStableOffset:
             return
         first_open = self._history.of_partition(truth.name).first_open_offset
         for replica in truth.replicas.values():
-            high_watermark, log = replica.high_watermark, replica.log
-            if replica.leads_in is None or replica.is_unread or log is None or high_watermark != truth.committed_end:
+            high_watermark, stable = replica.high_watermark, replica.last_stable_offset
+            if replica.leads_in is None or replica.is_unread:
                 continue
-            unstable = log.producers.first_unstable_offset
-            stable = high_watermark if unstable is None else min(unstable, high_watermark)
-            if stable != (high_watermark if first_open is None else first_open):
+            if stable > high_watermark:
+                yield f"leader {replica.broker_id} has the last stable offset {stable}, beyond {high_watermark=}"
+            is_known = high_watermark == truth.committed_end
+            if is_known and stable != (high_watermark if first_open is None else first_open):
                 yield (
                     f"leader {replica.broker_id} has the last stable offset {stable}, with the high watermark"
                     f" {high_watermark} and the first open transaction at {first_open}"
