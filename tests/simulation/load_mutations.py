@@ -167,6 +167,16 @@ def drop_markers(patch: Patch) -> None:
     patch.setattr(CompactionFilter, "_apply_to_control", nothing)
 
 
+def forget_deletions_at_once(patch: Patch) -> None:
+    """Whoever is a moment behind never hears that a key was deleted (KAFKA-8522)."""
+    original = CompactionFilter.__init__
+
+    def init(self: CompactionFilter, *rest: Any, **given: Any) -> None:
+        original(self, *rest, **given | {"delete_retention_ms": 0})
+
+    patch.setattr(CompactionFilter, "__init__", init)
+
+
 def delete_beyond_high_watermark(patch: Patch) -> None:
     def plan(log: Log, *, now_ms: int, high_watermark: int) -> Any:  # noqa: ARG001
         return plan_retention(log, now_ms=now_ms, high_watermark=log.log_end_offset)
@@ -439,6 +449,14 @@ LOAD_MUTATIONS = (
         ZOMBIES,
         invariant="LastValues",
         seed=2,
+        load=("compaction",),
+    ),
+    Mutation(
+        "tombstones go at once",
+        forget_deletions_at_once,
+        ELECTIONS,
+        invariant="LastValues",
+        seed=1,
         load=("compaction",),
     ),
     Mutation(

@@ -29,6 +29,7 @@ from strandline.controller import rules
 from strandline.log import filesystem, producer_state
 from strandline.log.checkpoints import RECOVERY_POINT_CHECKPOINT
 from strandline.log.directory_opening import DirectoryOpening
+from strandline.log.flush import FlushWork
 from strandline.log.leader_epochs import LeaderEpochs
 from strandline.log.log_directory import LogDirectory
 from strandline.log.log_follower import LogFollower
@@ -542,6 +543,9 @@ MUTATIONS = (
     Mutation("producers survive their records", keep_producers, ELECTIONS, "ProducersAreTrue", 1),
     Mutation("a follower knows no producers", know_own_producers_alone, ELECTIONS, "ProducersAreTrue", 1),
     Mutation("a closed segment does not tell its last time", finish_without_time, ELECTIONS, "IndexesAreTrue", 1),
+    Mutation(
+        "what nobody has synced counts as flushed", replaced(FlushWork, "run", nothing), ELECTIONS, "FlushedSurvives", 1
+    ),
     Mutation("what was recovered counts as flushed", flush_by_opening, POWER, "SameWhenOpenedAgain", 1),
 )
 

@@ -12,7 +12,9 @@ from strandline.metadata.operations import Create, Operation, SetData
 from strandline.metadata.transactions import Changed
 from strandline.metadata.values import PartitionState, encode_controller_epoch, encode_partition_state
 from strandline.model.partitions import TopicPartition
-from strandline.simulation.invariants import CommittedStays, FollowersCopy, Invariant, LeaderInIsr
+from strandline.simulation.client_invariants import ReadsAreTrue
+from strandline.simulation.history import History, Sent
+from strandline.simulation.invariants import CommittedStays, Contiguous, FollowersCopy, Invariant, LeaderInIsr
 from strandline.simulation.observed import Batch, PartitionTruth, Replica
 from strandline.simulation.retention_load import LogStartGoesUp
 from strandline.simulation.shown_is_committed import ShownIsCommitted
@@ -145,6 +147,20 @@ def test_an_epoch_of_controllers_is_begun_twice_or_by_nobody(written: Written) -
     assert written.complaints == ["the epoch of the controller goes from 2 to 2", "epoch 3 is begun by nobody"]
 
 
+# Clients.
+
+
+def test_a_reader_gets_what_was_refused(truth: PartitionTruth) -> None:
+    history = History()
+    history.sent[SECOND.crc] = Sent("careless", 1, is_idempotent=False, partition=NAME)
+    history.failed[SECOND.crc] = "NOT_LEADER_OR_FOLLOWER"
+    for batch in (FIRST, SECOND):
+        history.was_read("reader", NAME, batch)
+    assert complaints(ReadsAreTrue(history), truth) == [
+        f"reader read {SECOND}, of which its producer was told NOT_LEADER_OR_FOLLOWER"
+    ]
+
+
 # Replicas.
 
 
@@ -195,3 +211,11 @@ def test_the_start_of_a_log_goes_back_or_beyond_what_is_committed(truth: Partiti
         "2: the log began at 2, and begins at 0",
         "2: the log begins at 5, and no more than 4 is committed",
     ]
+
+
+def test_what_compaction_has_left_has_gaps_and_still_increases(truth: PartitionTruth) -> None:
+    truth.is_compacted, replica = True, truth.replica(2)
+    replica.news = [FIRST, Batch(6, 7, 1, crc=4)]
+    assert complaints(Contiguous(), truth) == []
+    replica.news = [FIRST, Batch(1, 2, 1, crc=4)]
+    assert len(complaints(Contiguous(), truth)) == 1

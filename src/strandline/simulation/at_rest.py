@@ -21,6 +21,7 @@ from strandline.log.log_directory import LogDirectory
 from strandline.log.producer_entry import CachedBatch
 from strandline.model.partitions import DELETED_FOLDER, TopicPartition
 from strandline.simulation.disk import SimulatedDisk
+from strandline.simulation.flushed_survives import FlushedSurvives
 from strandline.simulation.machine import DATA, Machine
 
 REMOVAL_LATE_MS = 5_000  # of what is looked for every second
@@ -184,7 +185,7 @@ def complaints_at_rest(machine: Machine, *, is_chosen: bool) -> Iterator[tuple[s
         return
     invariants: tuple[AtRest, ...] = (NothingLeftOver(),)
     if is_chosen:
-        invariants += (IndexesAreTrue(), SameWhenOpenedAgain())
+        invariants += (IndexesAreTrue(), SameWhenOpenedAgain(), FlushedSurvives())
     machine.disk.is_watched = True
     try:
         for invariant in invariants:

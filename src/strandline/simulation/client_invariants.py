@@ -121,7 +121,7 @@ class RepeatsAreKnown:
 
 
 class ReadsAreTrue:
-    """Nobody reads what is not committed. That nobody reads two things at one offset, or loses its place, is found by
+    """Nobody reads what is not committed, or what was refused for good. That nobody reads two things at one offset, or loses its place, is found by
     whoever reads (`History.complaints`)."""
 
     name = "ReadsAreTrue"
@@ -133,3 +133,6 @@ class ReadsAreTrue:
         for reader, batch in self._history.unchecked.pop(truth.name, ()):
             if truth.committed_at(batch.base_offset) != batch:
                 yield f"{reader} read {batch}, which is not committed"
+            refusal = self._history.failed.get(batch.crc)
+            if refusal is not None and self._history.sent[batch.crc].partition == truth.name:
+                yield f"{reader} read {batch}, of which its producer was told {refusal}"

@@ -6,6 +6,7 @@ shows in what groups and transactions come to.
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, ClassVar
 
@@ -27,7 +28,9 @@ if TYPE_CHECKING:
 TOPIC = "profiles"
 PARTITION = TopicPartition(TOPIC, 0)
 KEYS = 8
-View = dict[bytes | None, tuple[int, bytes | None]]  # of each key the last offset and value
+DELETE_RETENTION_MS = 10_000
+Last = tuple[int, bytes | None]  # offset and value
+View = dict[bytes | None, Last]  # of each key the last
 
 
 def records_from(log: Log) -> Iterator[Record]:
@@ -49,7 +52,10 @@ def next_offset(data: bytes) -> int:
 
 
 class LastValues:
-    """Every replica that may be elected has the last committed value of each key, and nothing later."""
+    """Every replica that may be elected has the last committed value of each key, and nothing later.
+
+    Where the last is a tombstone, both are gone `delete.retention.ms` after it, at the earliest; what was before it
+    never comes back. Who reads on so late need not have seen it."""
 
     name = "LastValues"
 
@@ -59,6 +65,7 @@ class LastValues:
         self._written = written
         self._followed = 0
         self._looked: dict[Replica, tuple[object, ...]] = {}
+        self._committed_us: dict[bytes | None, int] = {}  # when the last of each key was
 
     def check(self, truth: PartitionTruth) -> Iterator[str]:
         if truth.name.topic in (CONSUMER_OFFSETS, TRANSACTION_STATE, TransactionLoad.topic):
@@ -78,6 +85,11 @@ class LastValues:
         for batch in truth.committed[followed:]:
             for index, record in enumerate(self._written[batch.crc]):
                 self.last[record.key] = (batch.base_offset + index, record.value)
+                self._committed_us[record.key] = self._simulation.world.now_us
+
+    def may_be_gone(self, key: bytes | None, at_us: int) -> bool:
+        """A tombstone, by then."""
+        return self.last[key][1] is None and at_us // 1000 >= self._committed_us[key] // 1000 + DELETE_RETENTION_MS
 
     def _must_have_all(self, truth: PartitionTruth, replica: Replica) -> bool:
         is_known = replica.is_up and not replica.is_unread and not replica.has_lost_power
@@ -95,7 +107,8 @@ class LastValues:
             disk.is_watched = False
         view = {record.key: (record.offset, record.value) for record in there}
         for key, last in self.last.items():
-            if view.get(key) != last:
+            is_gone = key not in view and self.may_be_gone(key, self._simulation.world.now_us)
+            if view.get(key) != last and not is_gone:
                 yield f"{replica.broker_id} has {view.get(key)} for {key!r}, and {last} is its last committed value"
 
 
@@ -116,10 +129,17 @@ class KeyedReader(Consumer):
         simulation = load.simulation
         super().__init__(load.world, simulation.network, name, simulation.names, PARTITION, simulation.history)
         self.view: View = {}
+        self._progress: list[tuple[int, int]] = []  # where it was, and when it came there
+
+    def passed_us(self, offset: int) -> int:
+        """When it had read what is there, or it was there no more."""
+        return self._progress[bisect_right(self._progress, offset, key=lambda place: place[0])][1]
 
     def _read(self, batches: list[Batch], data: PartitionData) -> None:
         begin = self.position
         super()._read(batches, data)
+        if self.position > begin:
+            self._progress.append((self.position, self.world.now_us))
         assert isinstance(data.records, bytes | memoryview | None)
         for batch in split_batches(bytes(data.records or b"")):
             for record in read_records(batch):
@@ -133,6 +153,7 @@ class CompactionLoad(WrittenLoad):
     properties: ClassVar = {
         "log.cleaner.enable": "true",
         "log.cleaner.backoff.ms": "4000",
+        "log.cleaner.delete.retention.ms": str(DELETE_RETENTION_MS),
         "log.cleaner.dedupe.buffer.size": "65536",
         "log.cleaner.io.buffer.size": "4096",
         "log.cleaner.min.cleanable.ratio": "0.1",
@@ -173,6 +194,7 @@ class CompactionLoad(WrittenLoad):
                 self.complain("LastValues", sentence)
         for reader in self._readers:
             for key, last in self._last_values.last.items():
-                if reader.view.get(key) != last:
+                is_late = self._last_values.may_be_gone(key, reader.passed_us(last[0]))
+                if reader.view.get(key) != last and not is_late:
                     self.complain("LastValues", f"{reader.name} has {reader.view.get(key)} for {key!r}, not {last}")
         return not self.complaints

@@ -41,7 +41,7 @@ class History:
         self.taken: dict[int, int] = {}  # by crc: the epoch in which a leader took it into its log
         self.out_of_order: dict[TopicPartition, list[OutOfOrder]] = {}
         self.acknowledged: dict[TopicPartition, list[Acknowledged]] = {}
-        self.failed: dict[int, None] = {}  # definitely
+        self.failed: dict[int, str] = {}  # by crc: what was said of a batch that is nowhere, and is not sent again
         self.read: dict[TopicPartition, dict[int, int]] = {}  # crc by base offset
         self.unchecked: dict[TopicPartition, list[tuple[str, Batch]]] = {}  # reads that nobody has compared yet
         self.complaints: list[str] = []

@@ -32,7 +32,9 @@ from strandline.wire.messages.produce import (
 PRODUCE_VERSION = 9
 INIT_VERSION = 4
 IN_FLIGHT_MAX = 5
-ACKS_ALL = -1
+ACKS_ALL, ACKS_ONE = -1, 1
+# Said before anything is written. What waits for others may hear the same of what is written, and is sent again.
+NOT_WRITTEN = frozenset({ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION})
 
 
 @dataclass(slots=True)
@@ -185,6 +187,8 @@ class Producer(SimulatedClient):
             self._history.out_of_order.setdefault(self.partition, []).append(refused)
         if error_code not in (ErrorCode.NONE, ErrorCode.DUPLICATE_SEQUENCE_NUMBER):
             self._tell(outgoing, f"is refused by {leader}: {error_code.name}")
+            if self.acks == ACKS_ONE and error_code in NOT_WRITTEN:
+                self._history.failed[outgoing.crc] = error_code.name
             self._leader = None
             return
         self._tell(outgoing, f"is acknowledged by {leader} at offset {result.base_offset}")
