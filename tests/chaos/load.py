@@ -87,7 +87,7 @@ class Load:
         created = admin.create_topics([NewTopic(topic, self.partitions, 3, config=config) for topic in self.topics])
         for topic in self.topics:
             created[topic].result(WAIT_S)
-        for group in (GROUP, COPYING["group.id"]):
+        for group in (GROUP, str(COPYING["group.id"])):
             self._begin_group(group)
 
     def _begin_group(self, group: str) -> None:
