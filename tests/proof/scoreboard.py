@@ -77,7 +77,7 @@ def _mutation_rows(figures: dict[str, Any]) -> Iterator[Row]:
     not_measured = _not_measured(figures["table"])
     for title, names in (("not measured", not_measured), ("measured, and gone since", gone)):
         if names:
-            yield f"mutations: {title}", f"{len(names)}: {', '.join(names)}"
+            yield f"mutations: {title}", f"{len(names)}: {'; '.join(names)}"
 
 
 def _not_measured(table: list[list[Any]]) -> list[str]:

@@ -112,7 +112,7 @@ def test_safeguards_that_came_after_the_last_measurement_are_named() -> None:
     prove_mutations(first, second)
     found = dict(rows())
     assert found["mutations caught"] == "2 of 2 that were tried, within 500 seeds each"
-    assert found["mutations: not measured"] == f"{len(others)}: {', '.join(others)}"
+    assert found["mutations: not measured"] == f"{len(others)}: {'; '.join(others)}"
     table = as_markdown(rows()).splitlines()
     assert f"| {first} | StrongIsr | 3 |" in table
     assert f"| {others[0]} | not measured | |" in table
