@@ -42,7 +42,7 @@ bench-spark: $(CLUSTER_READY)    ## rows a second and CPU per million rows, from
 compare: $(COMPARE_READY)        ## Apache Kafka on this machine, beside us; needs Maven and Java; QUICK=1 takes minutes, COMPARE="--only ask"
 	@$(BIN)/python -m benchmarks.compare $(if $(QUICK),--quick) $(COMPARE)
 
-fuzz: $(READY)                   ## 200,000 mutated frames against a broker; FUZZ="--frames 1000000 --seed 7" for others
+fuzz: $(READY)                   ## 200,000 requests, most of them damaged, against a broker; FUZZ="--frames 1000000 --seed 7" for others
 	@$(BIN)/python -m tests.fuzz $(FUZZ)
 
 # Clusters in network namespaces need root, `ip` and `unshare`; without them it says so and fails.
