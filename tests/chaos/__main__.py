@@ -10,10 +10,12 @@ import argparse
 import itertools
 import os
 import secrets
+import shlex
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections import deque
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from random import Random
 
@@ -72,11 +74,24 @@ def _run(options: argparse.Namespace) -> int:
         scoreboard = run.run(
             _chosen([known[name] for name in names], options), rate_per_s=options.rate, at_least=options.at_least
         )
+    scoreboard.seed, scoreboard.command = options.seed, command_again(sys.argv[1:], options.seed)
     with open(f"{directory}/scoreboard.json", "w", encoding="utf-8") as file:
         file.write(scoreboard.as_json())
     print(scoreboard)
     print(f"everything is in {os.path.abspath(directory)}")
     return scoreboard.exit_code
+
+
+def command_again(arguments: Sequence[str], seed: int) -> str:
+    """Without the directory, which is used up, and with the seed that was drawn if none was given."""
+    kept, left = [], deque(arguments)
+    while left:
+        name, is_assigned, _ = (argument := left.popleft()).partition("=")
+        if name not in ("--directory", "--seed"):
+            kept.append(argument)
+        elif not is_assigned:
+            left.popleft()
+    return shlex.join(["python", "-m", "tests.chaos", *kept, "--seed", str(seed)])
 
 
 def _options() -> argparse.Namespace:

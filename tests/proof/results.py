@@ -24,6 +24,7 @@ class Result:
     problems: list[str] = field(default_factory=list)
     commit: str = UNKNOWN
     taken: str = ""
+    command: str = ""  # what does the same again, its seed included
 
     def save(self) -> None:
         os.makedirs(DIRECTORY, exist_ok=True)
@@ -34,10 +35,16 @@ class Result:
 
 
 def result(
-    part: str, *, sound: bool, seconds: float, figures: dict[str, Any], problems: list[str] | None = None
+    part: str,
+    *,
+    sound: bool,
+    seconds: float,
+    figures: dict[str, Any],
+    command: str,
+    problems: list[str] | None = None,
 ) -> Result:
     taken = time.strftime("%Y-%m-%d %H:%M", time.gmtime())
-    return Result(part, sound, round(seconds, 1), figures, problems or [], current_commit(), taken)
+    return Result(part, sound, round(seconds, 1), figures, problems or [], current_commit(), taken, command)
 
 
 def load(part: str) -> Result | None:

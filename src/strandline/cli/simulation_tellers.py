@@ -47,6 +47,9 @@ class TextTeller:
         if outcome.violation is not None and outcome.transcript and not self._replay:
             self._lines(("", *outcome.transcript[-TRANSCRIPT_LINES:], ""))
         about = f" ({scenario.about})" if scenario.about else ""
+        if scenario.violation is not None:
+            found = f" ({scenario.found})" if scenario.found else ""
+            self._output.line(f"{path} once failed{found} with {scenario.violation}")
         self._output.line(f"{path}{about}: {_become(scenario, outcome)}; {_same_or_other(scenario, outcome)}")
 
     def _lines(self, lines: Iterable[str]) -> None:
@@ -82,6 +85,7 @@ class JsonTeller:
         self._runs[-1]["scenario"] = {
             "file": path,
             "about": scenario.about,
+            "found": scenario.found,
             "violation": scenario.violation and scenario.violation.as_fields(),
             "fingerprint": scenario.fingerprint,
             "is_same_run": scenario.is_same_run(outcome),
