@@ -19,6 +19,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from random import Random
 
+from tests.amounts import some, some_of_it
 from tests.chaos.cuts import Cuts, DisksAndClocks
 from tests.chaos.faults import Bounce, Fault, Kill, KillAll, KillZooKeeperLeader, Pause, ZooKeeperAway
 from tests.chaos.full_disk import FullDisk
@@ -99,15 +100,15 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--directory", help="for the cluster and the histories")
     parser.add_argument("--network", action="store_true", help="in network namespaces, with three ZooKeepers")
     parser.add_argument("--faults", default=KILLS, help="names, or 'all'; a wrong one is answered with those there are")
-    parser.add_argument("--cycles", type=int, default=1, help="how often all of them, in their order")
-    parser.add_argument("--minutes", type=float, help="instead: for so long, in any order")
+    parser.add_argument("--cycles", type=some, default=1, help="how often all of them, in their order")
+    parser.add_argument("--minutes", type=some_of_it, help="instead: for so long, in any order")
     parser.add_argument("--seed", type=int, default=secrets.randbelow(2**32), help="of all that is left to chance")
     parser.add_argument("--spare-brokers", type=int, choices=(0, 1), default=0, help="for retire; not with --network")
     parser.add_argument("--spark", action="store_true", help="with Spark's exactly-once sink as a client")
-    parser.add_argument("--zookeepers", type=int, default=1)
-    parser.add_argument("--session-ms", type=int, default=4000)
-    parser.add_argument("--rate", type=float, default=300.0, help="records a second")
-    parser.add_argument("--at-least", type=int, default=1000, help="acknowledged records")
+    parser.add_argument("--zookeepers", type=some, default=1)
+    parser.add_argument("--session-ms", type=some, default=4000)
+    parser.add_argument("--rate", type=some_of_it, default=300.0, help="records a second")
+    parser.add_argument("--at-least", type=some, default=1000, help="acknowledged records")
     return parser.parse_args()
 
 

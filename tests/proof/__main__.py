@@ -11,6 +11,7 @@ import secrets
 import sys
 from collections.abc import Callable, Sequence
 
+from tests.amounts import some, some_of_it
 from tests.proof.processes import prove_chaos, prove_frames, prove_kills
 from tests.proof.results import Result
 from tests.proof.scoreboard import PARTS, as_text, rows, write_document
@@ -61,7 +62,8 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("parts", nargs="*", metavar="PART", help=parts_help)
     parser.add_argument("--seed", type=int, help="the first of each part but the mutations (default: a fresh one)")
     for name, amount, what in AMOUNTS:
-        parser.add_argument(name, type=type(amount), default=amount, metavar="N", help=f"{what} (default: {amount})")
+        kind = some if isinstance(amount, int) else some_of_it
+        parser.add_argument(name, type=kind, default=amount, metavar="N", help=f"{what} (default: {amount})")
     options = parser.parse_args(arguments)
     if options.seed is None:
         options.seed = secrets.randbelow(2**31)

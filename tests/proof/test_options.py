@@ -37,3 +37,12 @@ def test_by_default_there_are_seeds_enough_for_every_safeguard_of_the_published_
     made = subprocess.run(["make", "-n", "-o", ".venv/.cluster-ready", "proof"], capture_output=True, text=True)
     assert "tests.proof" in made.stdout
     assert "--mutation-seeds" not in made.stdout, "make goes by the default"
+
+
+@pytest.mark.parametrize("name", [name for name, _, _ in AMOUNTS])
+@pytest.mark.parametrize("nothing", ["0", "-5", "none"])
+def test_nothing_is_not_taken_for_a_proof(name: str, nothing: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(["scoreboard", f"{name}={nothing}"])
+    assert ended.value.code == 2
+    assert f"argument {name}: {nothing} is " in capsys.readouterr().err

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -77,6 +78,15 @@ def test_a_part_that_is_about_older_code_says_so() -> None:
     assert dict(rows())["frames: measured"] == f"{first.taken} UTC at {first.commit}, 1 commit to the code ago"
     commit("the third")
     assert dict(rows())["frames: measured"].endswith(", 2 commits to the code ago")
+
+
+@pytest.mark.usefixtures("repository")
+def test_a_commit_that_the_clone_does_not_have_does_not_pass_for_the_current_one() -> None:
+    prove_frames()
+    first = load("frames")
+    assert first is not None
+    replace(first, commit="0123456789").save()
+    assert dict(rows())["frames: measured"].endswith(" at 0123456789, a commit that this clone does not have")
 
 
 @pytest.mark.usefixtures("repository")
