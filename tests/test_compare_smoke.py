@@ -141,32 +141,3 @@ def test_every_load_has_its_row_and_a_quick_run_takes_some() -> None:
     assert set(chosen(is_quick=True, has_whole_grid=False)) == QUICK
     assert set(chosen(is_quick=False, has_whole_grid=True)) == every
     assert QUICK < set(chosen(is_quick=False, has_whole_grid=False)) < every
-
-
-def test_the_guard_lets_nothing_grow_unseen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from benchmarks import guard
-    from benchmarks.measure import Figure, Row
-
-    even = Figure(1, 1)
-    rows = [
-        Row(what="produce", unit="MB/s", ours=even, twin="a bare loop", theirs=even, share=Figure(0.9, 0.5)),
-        Row(what="crc", unit="GB/s", ours=even, twin="a copy of it", theirs=even, share=Figure(0.9, 0.5)),
-    ]
-    found = guard.ratios_of(rows)
-    assert found == {"produce": 2.0}
-    ceilings, history = str(tmp_path / "ceilings.json"), str(tmp_path / "data" / "history.jsonl")
-    assert guard.judge(found, guard.read_ceilings(ceilings)) == ([], True)  # nothing is usual yet
-    guard.accept(found, ceilings)
-    assert guard.judge({"produce": 2.2}, guard.read_ceilings(ceilings))[1]
-    lines, is_kept = guard.judge({"produce": 2.4}, guard.read_ceilings(ceilings))
-    assert not is_kept
-    assert [line.partition(": TOO DEAR")[0] for line in lines] == [
-        "produce: 2.40 times the bare loop's CPU, where 2.00 is usual"
-    ]
-    for commit, ratio in (("one", 2.4), ("one", 2.1), ("two", 3.0)):
-        monkeypatch.setattr(guard, "current_commit", lambda commit=commit: commit)
-        guard.remember({"produce": ratio}, history)
-    assert [(line["commit"], line["ratios"]) for line in guard.read_history(history)] == [
-        ("one", {"produce": 2.1}),
-        ("two", {"produce": 3.0}),
-    ]
