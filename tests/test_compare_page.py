@@ -54,8 +54,9 @@ def provenance(run: str = "2026-11-20 10:00", commit: str = "0123456789", featur
 def findings_of(*results: Result) -> str:
     from benchmarks.compare.findings import findings
     from benchmarks.compare.ratios import lines_of
+    from benchmarks.compare.sources import run_numbers
 
-    return "\n".join(findings(lines_of(results)))
+    return "\n".join(findings(lines_of(results), run_numbers(results)))
 
 
 class TestVerdicts:
@@ -155,6 +156,14 @@ class TestGrowth:
     def test_rounds_that_lie_on_both_sides_of_the_first_point_decide_nothing(self) -> None:
         told = self.told({1: [0.4, 0.42, 0.43], 200: [0.19, 0.19, 0.53]})
         assert "undecided (−55 % at 200; but the rounds at 200 lie on both sides of 0.42)" in told
+
+    def test_points_of_different_runs_are_said_to_be(self) -> None:
+        points = [
+            result(f"segments-{count}", {"cpu_us_per_record": [1.0]}, {"cpu_us_per_record": [1.0]}, measured_at)
+            for count, measured_at in ((1, "2026-11-15 20:28"), (200, "2026-11-16 09:00"))
+        ]
+        assert findings_of(*points).endswith(" The points are of runs 1 and 2: part of the difference may be theirs.")
+        assert "The points are of runs" not in self.told({1: [1.0], 200: [1.0]})
 
     def test_one_point_is_no_growth(self) -> None:
         assert self.told({1: [0.4]}) == ""

@@ -7,7 +7,7 @@ read far behind (SPEC P5), and a cost per record that is flat whatever a broker 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from benchmarks.compare import growth
 from benchmarks.compare.ratios import Line, Verdict, number, with_verdict
@@ -19,14 +19,15 @@ FAR_BEHIND = "far-behind"
 START = "start"
 
 
-def findings(lines: Sequence[Line]) -> list[str]:
+def findings(lines: Sequence[Line], runs: Mapping[str, int]) -> list[str]:
+    """`runs` has the number of the run that each row is of."""
     return [
         *_compared("Broker CPU for a gigabyte and for 1,000 requests", "below Kafka's", _named(lines, *COST)),
         *_compared("99th percentile of latency", "better than Kafka's", _named(lines, "p99_ms")),
         *_a_fifth("Memory (RSS)", _named(lines, "resident_mb")),
         *_a_fifth("Start-up", [line for line in _named(lines, "seconds") if line.load == START]),
         *_far_behind({line.name: line for line in lines if line.load == FAR_BEHIND}),
-        *(sentence for each in growth.GROWTHS.values() for sentence in growth.told(lines, each)),
+        *(sentence for each in growth.GROWTHS.values() for sentence in growth.told(lines, each, runs)),
     ]
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
 
@@ -49,8 +49,8 @@ def points_of(lines: Sequence[Line], growth: Growth) -> tuple[list[Point], list[
     return ours, [Point(count, line.their_rounds) for count, line in found]
 
 
-def told(lines: Sequence[Line], growth: Growth) -> list[str]:
-    """A sentence for both sides, where there are points to compare."""
+def told(lines: Sequence[Line], growth: Growth, runs: Mapping[str, int]) -> list[str]:
+    """A sentence for both sides, where there are points to compare; and a warning where they are of different runs."""
     ours, theirs = points_of(lines, growth)
     if len(ours) < 2:
         return []
@@ -60,6 +60,9 @@ def told(lines: Sequence[Line], growth: Growth) -> list[str]:
         f"{growth.what} (the median, and the least and the most of its rounds). "
         f"Ours: {_told(ours)}. Kafka's: {_told(theirs)}."
     )
+    of_runs = sorted({runs[line.load] for line in lines if _match(line, growth)})
+    if len(of_runs) > 1:
+        sentence += f" The points are of runs {' and '.join(map(str, of_runs))}: part of the difference may be theirs."
     return [sentence]
 
 

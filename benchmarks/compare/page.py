@@ -73,7 +73,7 @@ def _summary(results: Sequence[Result], charts: Sequence[tuple[str, str]], notes
         return ["Nothing has been measured yet."]
     lines = lines_of(results)
     lost, undecided = with_verdict(lines, Verdict.LOST), with_verdict(lines, Verdict.UNDECIDED)
-    written = ["## What it came to", "", *findings(lines), ""]
+    written = ["## What it came to", "", *findings(lines, sources.run_numbers(results)), ""]
     written += ["### Where we lose", "", *(map(_told, lost) if lost else ["In no row of this run."]), ""]
     written += ["### Undecided", "", *(map(_told, undecided) if undecided else ["Nothing."]), ""]
     written += [f"![{title}]({FIGURES}/{name})" for name, title in charts]
