@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import time
+from pathlib import Path
 
 import pytest
 
@@ -101,3 +102,14 @@ def test_a_number_that_cannot_be_meant_is_refused_with_what_can(
         main(bad)
     assert ended.value.code == 2
     assert f"give a number from {'0 to 3600' if bad[0] == '--warm-s' else '1 to 100'}" in capsys.readouterr().err
+
+
+def test_a_report_of_nothing_leaves_what_is_published(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from benchmarks.compare import __main__ as compare
+
+    monkeypatch.setattr(compare, "CHECKOUT", str(tmp_path))
+    assert compare.main(["--report"]) == 2
+    assert capsys.readouterr().err.startswith("Nothing has been measured here yet.")
+    assert not (tmp_path / "docs").exists()

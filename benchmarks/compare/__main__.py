@@ -54,6 +54,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
             print(f"The run ended early. {problem}", file=sys.stderr)
             names = list(known)
     results = store.all(known)
+    if not results:  # and what is published stays
+        print("Nothing has been measured here yet. Add --published to report what was elsewhere.", file=sys.stderr)
+        return 2
     print_summary(results)
     write_page(results, folder if options.quick and not options.page else f"{CHECKOUT}/docs")
     return 0 if options.report or all(_is_measured(store, name) for name in names) else 1
