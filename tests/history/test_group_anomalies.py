@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from tests.history.planting import Line, assign, client, commit, found, poll, send, transaction, trim, verdict
 
 from strandline.history.verdict import Kind
@@ -97,6 +98,16 @@ def test_other_groups_and_seeks_say_nothing() -> None:
 def test_members_on_other_clocks_are_not_judged() -> None:
     lines = [client("fred", group="kitchen", clock="there"), *MEMBERS, commit("carl", 4)]
     assert found(*lines, assign("fred", 2, how="rebalance")) == {}
+
+
+@pytest.mark.parametrize("outcome", ["ok", "unknown"])
+@pytest.mark.parametrize("began_us", [1, 10**9], ids=["behind", "ahead"])
+def test_what_a_member_with_another_clock_committed_came_before_or_after(began_us: int, outcome: str) -> None:
+    """Whatever its clock shows: carl gave his partition to fred, on another machine, and got it back."""
+    fred = [client("fred", group="kitchen", clock="there"), commit("fred", 4, outcome=outcome, began_us=began_us)]
+    for position in (2, 4):
+        lines = [*MEMBERS, commit("carl", 2), *fred, assign("carl", position, how="rebalance")]
+        assert found(*lines) == {}
 
 
 # Transactions.

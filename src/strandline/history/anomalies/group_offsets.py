@@ -2,7 +2,7 @@
 
 Which commit was the last is not always known: two may overlap, one of unknown outcome may count or not. A group may
 begin at any that could have been the last. Groups in which somebody commits by itself are not judged: not all commits
-are known.
+are known. Nor is a start where somebody with another clock has committed: nobody knows when, compared with it.
 """
 
 from __future__ import annotations
@@ -37,18 +37,15 @@ class Candidates(NamedTuple):
 
     lowest: Committed
     highest: Committed
-    processes: frozenset[str]
 
     @classmethod
     def of(cls, committed: Committed) -> Candidates:
-        return cls(committed, committed, frozenset({committed.commit.process}))
+        return cls(committed, committed)
 
     def joined(self, other: Candidates) -> Candidates:
-        is_known = other.processes <= self.processes
         return Candidates(
             min(self.lowest, other.lowest, key=lambda each: each.offset),
             max(self.highest, other.highest, key=lambda each: each.offset),
-            self.processes if is_known else self.processes | other.processes,
         )
 
 
@@ -56,6 +53,7 @@ class PlaceOfGroup:
     """What a group committed for one partition, by when it began."""
 
     def __init__(self, commits: list[Committed]) -> None:
+        self.processes = {each.commit.process for each in commits}
         known = [each for each in commits if each.ended_us != NEVER_US]
         self._commits = sorted(known, key=lambda each: (each.began_us, each.commit.number))
         self._began_us = [each.began_us for each in self._commits]
@@ -147,9 +145,11 @@ def _judged_starts(history: History) -> Iterator[tuple[Start, Candidates]]:
         group = history.client(start.assign.process).group
         if group is None or group in unjudged or (group, start.partition) not in places:
             continue
-        candidates = places[group, start.partition].candidates(start.assign.began_us, start.known_us)
-        if candidates and all(history.share_clock(start.assign.process, each) for each in candidates.processes):
-            yield start, candidates
+        place = places[group, start.partition]
+        if all(history.share_clock(start.assign.process, each) for each in place.processes):
+            candidates = place.candidates(start.assign.began_us, start.known_us)
+            if candidates is not None:
+                yield start, candidates
 
 
 def _places(history: History) -> dict[tuple[str, TopicPartition], PlaceOfGroup]:
