@@ -132,6 +132,7 @@ class ConsumerWalk:
         before, expected = place.before, place.expected
         assert before is not None
         assert expected is not None
+        is_excused = is_excused and before is not poll  # a group moves nobody amid one poll
         is_internal = before is poll or (
             isinstance(before, Poll) and poll.transaction is not None and poll.transaction == before.transaction
         )
