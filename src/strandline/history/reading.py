@@ -8,8 +8,10 @@ expected one there is a `Break`; whether it matters depends on what lies between
 from __future__ import annotations
 
 from collections.abc import Iterable
+from itertools import groupby
 from typing import NamedTuple, TypeAlias
 
+from strandline.history.lives import Lives
 from strandline.history.operations import BEGINNING, Assign, How, Outcome, Poll, Revoke, TimedOperation
 from strandline.history.partition_log import PartitionLog
 from strandline.model.partitions import TopicPartition
@@ -59,15 +61,21 @@ class _Place:
 
 
 class ConsumerWalk:
-    def __init__(self, logs: Logs) -> None:
+    def __init__(self, logs: Logs, lives: Lives) -> None:
         self._logs = logs
+        self._lives = lives
         self.breaks: list[Break] = []
         self.starts: list[Start] = []
         self.looks: list[Look] = []
         self._in_vain: Poll | None = None  # the last poll of the process that brought nothing
 
     def walk(self, operations: Iterable[TimedOperation]) -> None:
-        """Those of one process, in its order."""
+        """Those of one process, in its order. Who is started again has no partitions until it is given some."""
+        consumed = (each for each in operations if isinstance(each, Poll | Assign | Revoke))
+        for _, life in groupby(consumed, self._lives.number):
+            self._live(life)
+
+    def _live(self, operations: Iterable[Poll | Assign | Revoke]) -> None:
         places: dict[TopicPartition, _Place] = {}
         is_excused = False
         self._in_vain = None

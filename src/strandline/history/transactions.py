@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from itertools import pairwise
 
+from strandline.history.lives import Lives
 from strandline.history.operations import Begin, Commit, End, Outcome, Poll, Send
-from strandline.history.transaction import Fate, ShareClock, Transaction
+from strandline.history.transaction import Fate, Transaction
 
 
 class Transactions:
@@ -34,12 +35,12 @@ class Transactions:
             case Commit():
                 transaction.commits.append(operation)
 
-    def settle(self, share_clock: ShareClock, has_one_life: Callable[[str], bool]) -> None:
+    def settle(self, lives: Lives) -> None:
         for transaction in self.by_name.values():
-            transaction.check(share_clock)
+            transaction.check(lives.share_clock)
             transaction.settle()
         for process, transactions in self._by_process().items():
-            if has_one_life(process):
+            if not lives.was_started_again(process):
                 _abort_what_was_left_open(transactions)
 
     def _by_process(self) -> dict[str, list[tuple[Begin, Transaction]]]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 from functools import reduce
 from itertools import accumulate
 from typing import NamedTuple
@@ -28,6 +28,7 @@ NEVER_US = 2**63 - 1
 class Committed(NamedTuple):
     began_us: int
     ended_us: int  # NEVER_US if its outcome is unknown: it may yet count
+    timeline: Hashable
     offset: int
     commit: Commit
 
@@ -53,7 +54,7 @@ class PlaceOfGroup:
     """What a group committed for one partition, by when it began."""
 
     def __init__(self, commits: list[Committed]) -> None:
-        self.processes = {each.commit.process for each in commits}
+        self.timelines = {each.timeline for each in commits}
         known = [each for each in commits if each.ended_us != NEVER_US]
         self._commits = sorted(known, key=lambda each: (each.began_us, each.commit.number))
         self._began_us = [each.began_us for each in self._commits]
@@ -92,7 +93,7 @@ def phantom_commits(history: History, expectations: Expectations) -> Iterator[An
     """A group went on after the offset that it had committed last, past records that it should have read."""
     for start, candidates in _judged_starts(history):
         highest = candidates.highest
-        is_committed = history.reads_committed(start.assign.process)
+        is_committed = history.lives.reads_committed(start.assign)
         log = history.log(start.partition)
         if not expectations.may_delete and log.between(highest.offset, start.offset, is_committed=is_committed):
             yield _wrong_start(Kind.PHANTOM_COMMIT, start, highest, "the group had committed no more than")
@@ -139,14 +140,14 @@ def _claims(transaction: Transaction) -> dict[str, dict[TopicPartition, int]]:
 
 
 def _judged_starts(history: History) -> Iterator[tuple[Start, Candidates]]:
-    unjudged = {client.group for client in history.clients.values() if client.commits_by_itself}
+    unjudged = {client.group for client in history.lives.clients() if client.commits_by_itself}
     places = _places(history)
     for start in history.starts:
-        group = history.client(start.assign.process).group
+        group = history.lives.client(start.assign).group
         if group is None or group in unjudged or (group, start.partition) not in places:
             continue
         place = places[group, start.partition]
-        if all(history.share_clock(start.assign.process, each) for each in place.processes):
+        if place.timelines == {history.lives.timeline(start.assign)}:
             candidates = place.candidates(start.assign.began_us, start.known_us)
             if candidates is not None:
                 yield start, candidates
@@ -162,19 +163,20 @@ def _places(history: History) -> dict[tuple[str, TopicPartition], PlaceOfGroup]:
     return {key: PlaceOfGroup(entries) for key, entries in commits.items()}
 
 
-def _times(history: History, commit: Commit) -> tuple[int, int] | None:
-    """When it took effect, or None if it never did."""
+def _times(history: History, commit: Commit) -> tuple[int, int, Hashable] | None:
+    """When it took effect, and by which clock, or None if it never did."""
+    timeline = history.lives.timeline(commit)
     if commit.outcome is Outcome.FAIL:
         return None
     if commit.transaction is None:
-        return commit.began_us, commit.ended_us if commit.outcome is Outcome.OK else NEVER_US
+        return commit.began_us, commit.ended_us if commit.outcome is Outcome.OK else NEVER_US, timeline
     transaction = history.transactions.by_name[commit.transaction]
     if transaction.fate is Fate.ABORTED:
         return None
     end = transaction.acknowledged_end
     if end is None or commit.outcome is not Outcome.OK:
-        return commit.began_us, NEVER_US
-    return end.began_us, end.ended_us
+        return commit.began_us, NEVER_US, timeline
+    return end.began_us, end.ended_us, history.lives.timeline(end)
 
 
 def _wrong_start(kind: Kind, start: Start, committed: Committed, what: str) -> Anomaly:

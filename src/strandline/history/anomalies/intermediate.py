@@ -29,7 +29,7 @@ class _Parts:
         return offsets[index] if index < len(offsets) and offsets[index] < gap.offset else None
 
     def _of(self, gap: Break) -> dict[str, list[int]]:
-        is_committed = self._history.reads_committed(gap.poll.process)
+        is_committed = self._history.lives.reads_committed(gap.poll)
         known = self._known.get((gap.partition, is_committed))
         if known is None:
             known = self._known[gap.partition, is_committed] = defaultdict(list)

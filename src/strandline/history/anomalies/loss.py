@@ -21,7 +21,7 @@ def lost_writes(history: History, expectations: Expectations) -> Iterator[Anomal
         if passed is not None:
             yield Anomaly(
                 Kind.LOST_WRITE,
-                history.is_promised(send) and not expectations.may_delete,
+                history.lives.is_promised(send) and not expectations.may_delete,
                 f"{send.value!r} was acknowledged to {send.process} at offset {offset} of {log.partition} and is gone:"
                 f" readers came past it to offset {passed} and nobody read it",
                 log.partition,
@@ -45,7 +45,7 @@ def torn_transactions(history: History, expectations: Expectations) -> Iterator[
         if other is not None:
             yield Anomaly(
                 Kind.TORN_TRANSACTION,
-                history.is_promised(send) and not expectations.may_delete,
+                history.lives.is_promised(send) and not expectations.may_delete,
                 f"of transaction {transaction.name}, {other.value!r} was read from {other.partition} and"
                 f" {send.value!r} is gone from {log.partition}, where it had offset {offset}",
                 log.partition,
@@ -69,7 +69,7 @@ def unseen(history: History, expectations: Expectations) -> Iterator[Anomaly]:
         if passed is None:
             yield Anomaly(
                 Kind.UNSEEN,
-                expectations.is_read_to_end and history.is_promised(send) and not expectations.may_delete,
+                expectations.is_read_to_end and history.lives.is_promised(send) and not expectations.may_delete,
                 f"{send.value!r} was acknowledged to {send.process}"
                 f"{'' if offset is None else f' at offset {offset}'} of {log.partition} and nobody read it",
                 log.partition,

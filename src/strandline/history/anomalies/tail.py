@@ -7,7 +7,7 @@ one to look counts, and only where somebody who ran the clients says that they r
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterable, Iterator
 from typing import TypeAlias
 
 from strandline.history.expectations import Expectations
@@ -19,7 +19,7 @@ from strandline.model.partitions import TopicPartition
 
 OFFSET_MAX = 2**63 - 1
 
-LastReads: TypeAlias = dict[TopicPartition, dict[str, int]]  # by process, when its last poll with a record ended
+LastReads: TypeAlias = dict[TopicPartition, dict[Hashable, Poll]]  # by process and clock, its last poll with a record
 
 
 def lost_tails(history: History, expectations: Expectations) -> Iterator[Anomaly]:
@@ -31,7 +31,7 @@ def lost_tails(history: History, expectations: Expectations) -> Iterator[Anomaly
         return
     last_reads = _last_reads(history)
     for look in _last_looks(history):
-        if _is_last(history, look, last_reads[look.partition]):
+        if _is_last(history, look, last_reads[look.partition].values()):
             yield from _not_found(history, expectations, look)
 
 
@@ -47,26 +47,28 @@ def _last_looks(history: History) -> list[Look]:
 def _last_reads(history: History) -> LastReads:
     found: LastReads = defaultdict(dict)
     for poll in history.polls:
+        reader = poll.process, history.lives.timeline(poll)
         for partition in {record.partition for record in poll.records}:
-            ends_us = found[partition]
-            ends_us[poll.process] = max(poll.ended_us, ends_us.get(poll.process, poll.ended_us))
+            last = found[partition].setdefault(reader, poll)
+            if last.ended_us < poll.ended_us:
+                found[partition][reader] = poll
     return found
 
 
-def _is_last(history: History, look: Look, last_reads: dict[str, int]) -> bool:
+def _is_last(history: History, look: Look, last_reads: Iterable[Poll]) -> bool:
     """After everybody else had read; and, of a member of a group, since it was given the partition."""
     is_member = look.assign is not None and look.assign.how is How.REBALANCE
-    for process, ended_us in last_reads.items():
+    for read in last_reads:
         before_us = look.poll.began_us
-        if is_member and look.assign is not None and process != look.poll.process:
+        if is_member and look.assign is not None and read.process != look.poll.process:
             before_us = look.assign.began_us
-        if ended_us >= before_us or not history.share_clock(look.poll.process, process):
+        if read.ended_us >= before_us or not history.lives.share_clock(look.poll, read):
             return False
     return True
 
 
 def _not_found(history: History, expectations: Expectations, look: Look) -> Iterator[Anomaly]:
-    log, is_committed = history.log(look.partition), history.reads_committed(look.poll.process)
+    log, is_committed = history.log(look.partition), history.lives.reads_committed(look.poll)
     missing = log.between(look.position, OFFSET_MAX, is_committed=is_committed)
     for offset in missing.first(len(missing)):
         value, witness = log.claims[offset]
@@ -75,7 +77,7 @@ def _not_found(history: History, expectations: Expectations, look: Look) -> Iter
         if was_in_reach and writer is not None:
             yield Anomaly(
                 Kind.LOST_WRITE,
-                history.is_promised(writer) and not expectations.may_delete,
+                history.lives.is_promised(writer) and not expectations.may_delete,
                 f"{value!r} was read by {witness.process} at offset {offset} of {look.partition} and is gone:"
                 f" {look.poll.process} looked last, from offset {look.position} on, and found nothing",
                 look.partition,
