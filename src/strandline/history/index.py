@@ -47,6 +47,7 @@ class History:
         for done in self.processes.values():
             done.sort(key=self._order)
         self.transactions.settle(self.lives)
+        self._let_go_of_late_polls()
         self._note_reads()
         self._note_sends()
         self._settle_logs()
@@ -84,6 +85,14 @@ class History:
         key = send.topic, send.value
         if self._writers.setdefault(key, send) is not send:
             self._ambiguous.add(key)
+
+    def _let_go_of_late_polls(self) -> None:
+        late = self.transactions.let_go_of_late_polls(self.lives)
+        alone = {poll.number: poll._replace(transaction=None) for poll in self.polls if poll.number in late}
+        if alone:
+            self.polls = [alone.get(poll.number, poll) for poll in self.polls]
+            for done in self.processes.values():
+                done[:] = [alone.get(each.number, each) for each in done]
 
     def _note_reads(self) -> None:
         for key in self._ambiguous:
