@@ -116,6 +116,20 @@ def test_what_was_trimmed_is_not_lost() -> None:
     assert found(*lines, is_read_to_end=True) == {}
 
 
+def test_who_was_to_read_what_was_trimmed_may_go_on_anywhere_after() -> None:
+    """auto.offset.reset=latest: it did not come past what lies between."""
+    sent = [send("anna", value, offset) for offset, value in enumerate("abcd")]
+    trimmed = trim("admin", 2)
+    assert found(*sent, trimmed, assign("carl", 1), poll("carl", (3, "d"))) == {Kind.UNSEEN: False}
+    read_on = [assign("carl", 0), poll("carl", (0, "a")), trimmed, poll("carl", (3, "d"))]
+    assert found(*sent, *read_on) == {Kind.UNSEEN: False}
+    lost = {Kind.LOST_WRITE: True, Kind.POLL_SKIP: True}
+    assert found(*sent, trimmed, assign("carl", 2), poll("carl", (3, "d"))) == lost
+    assert found(*sent, trimmed, assign("carl", "beginning"), poll("carl", (3, "d"))) == lost
+    amid_a_poll = [assign("carl", 0), poll("carl", (0, "a"), (3, "d")), trimmed]
+    assert found(*sent, *amid_a_poll) == {Kind.LOST_WRITE: True, Kind.INTERNAL_POLL_SKIP: True}
+
+
 def test_retention_may_take_records() -> None:
     lines = [*CLEAN[:2], assign("carl", "beginning"), poll("carl", (1, "b"))]
     assert found(*lines, may_delete=True) == {Kind.LOST_WRITE: False, Kind.POLL_SKIP: False}

@@ -32,6 +32,10 @@ def test_a_log_that_is_empty_again() -> None:
     assert to_end(*READ, LOOKS[0], LOOKS[2]) == LOST
 
 
+def test_the_end_of_a_log_whose_beginning_was_trimmed() -> None:
+    assert to_end(*READ, trim("admin", 1), LOOKS[0], LOOKS[2]) == LOST
+
+
 def test_the_same_reader_looks_again() -> None:
     assert to_end(*READ, poll("carl"), assign("carl", 0, how="seek"), poll("carl", (0, "a")), poll("carl")) == LOST
 
@@ -48,6 +52,7 @@ def test_what_may_be_deleted_is_not_lost() -> None:
 
 SOUND = {
     "it-finds-all": [LOOKS[0], poll("dora", (0, "a"), (1, "b")), poll("dora")],
+    "its-place-was-trimmed-away": [trim("admin", 1), assign("dora", 0), poll("dora")],
     "it-stops-early": LOOKS[:2],
     "it-begins-later": [assign("dora", 2), poll("dora")],
     "it-begins-at-the-end": [assign("dora", "end"), poll("dora")],

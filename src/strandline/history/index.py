@@ -19,7 +19,7 @@ from strandline.history.operations import (
     Trim,
 )
 from strandline.history.partition_log import PartitionLog
-from strandline.history.reading import Break, ConsumerWalk, Look, Start
+from strandline.history.reading import ConsumerWalk
 from strandline.history.transaction import Fate, Transaction
 from strandline.history.transactions import Transactions
 from strandline.model.partitions import TopicPartition
@@ -51,7 +51,8 @@ class History:
         self._note_reads()
         self._note_sends()
         self._settle_logs()
-        self.breaks, self.starts, self.looks = self._walk()
+        walk = self._walk()
+        self.breaks, self.starts, self.looks, self.sought = walk.breaks, walk.starts, walk.looks, walk.sought
 
     # Building it, in this order: what was read decides the fate of open transactions, that decides what is visible.
 
@@ -136,11 +137,11 @@ class History:
             return offset in log.committed_offsets
         return self.is_committed(writer)
 
-    def _walk(self) -> tuple[list[Break], list[Start], list[Look]]:
+    def _walk(self) -> ConsumerWalk:
         walk = ConsumerWalk(self.logs, self.lives)
         for done in self.processes.values():
             walk.walk(done)
-        return walk.breaks, walk.starts, walk.looks
+        return walk
 
     # Questions.
 

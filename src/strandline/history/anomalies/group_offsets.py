@@ -1,4 +1,4 @@
-"""Where groups go on: at the offset that was committed last, and in transactions never twice from the same.
+"""Where groups go on: at the offset that was committed last.
 
 Which commit was the last is not always known: two may overlap, one of unknown outcome may count or not. A group may
 begin at any that could have been the last. Groups in which somebody commits by itself are not judged: not all commits
@@ -18,7 +18,7 @@ from strandline.history.expectations import Expectations
 from strandline.history.index import History
 from strandline.history.operations import Commit, Outcome
 from strandline.history.reading import Start
-from strandline.history.transaction import Fate, Transaction
+from strandline.history.transaction import Fate
 from strandline.history.verdict import Anomaly, Kind
 from strandline.model.partitions import TopicPartition
 
@@ -95,76 +95,42 @@ def phantom_commits(history: History, expectations: Expectations) -> Iterator[An
         highest = candidates.highest
         is_committed = history.lives.reads_committed(start.assign)
         log = history.log(start.partition)
-        if not expectations.may_delete and log.between(highest.offset, start.offset, is_committed=is_committed):
+        if expectations.may_delete or highest.offset < log.trimmed_before:
+            continue  # its place may be deleted: then `auto.offset.reset` led it to where it began
+        if log.between(highest.offset, start.offset, is_committed=is_committed):
             yield _wrong_start(Kind.PHANTOM_COMMIT, start, highest, "the group had committed no more than")
-
-
-def consumed_twice(history: History, _expectations: Expectations) -> Iterator[Anomaly]:
-    """Two committed transactions of a group consumed the same record: exactly once was promised (KIP-447).
-
-    A transaction consumed what it read below the offset that it committed there. What it only read is anybody's.
-    """
-    consumers: dict[tuple[str, TopicPartition, int], Transaction] = {}
-    for transaction in history.transactions.with_fate(Fate.COMMITTED):
-        for group, claimed in _claims(transaction).items():
-            for poll in transaction.polls:
-                for partition, offset, value in poll.records:
-                    if offset >= claimed.get(partition, offset):
-                        continue
-                    other = consumers.setdefault((group, partition, offset), transaction)
-                    if other is not transaction:
-                        yield Anomaly(
-                            Kind.CONSUMED_TWICE,
-                            True,
-                            f"group {group} consumed {value!r} from {partition} at offset {offset} in transaction"
-                            f" {other.name} and again in {transaction.name}, and both were committed",
-                            partition,
-                            (offset,),
-                            (value,),
-                            (poll.process,),
-                            (other.polls[0].number, poll.number),
-                        )
-
-
-def _claims(transaction: Transaction) -> dict[str, dict[TopicPartition, int]]:
-    """By group, the offsets below which it consumed for sure: the last counts, and in doubt the lowest."""
-    claims: dict[str, dict[TopicPartition, int]] = defaultdict(dict)
-    for commit in sorted(transaction.commits, key=lambda each: (each.outcome is Outcome.UNKNOWN, each.began_us)):
-        claimed = claims[commit.group]
-        for partition, offset in commit.offsets:
-            if commit.outcome is Outcome.OK:
-                claimed[partition] = offset
-            elif commit.outcome is Outcome.UNKNOWN and partition in claimed:
-                claimed[partition] = min(claimed[partition], offset)
-    return claims
 
 
 def _judged_starts(history: History) -> Iterator[tuple[Start, Candidates]]:
     unjudged = {client.group for client in history.lives.clients() if client.commits_by_itself}
-    places = _places(history)
+    places = {is_stable: _places(history, is_stable=is_stable) for is_stable in (True, False)}
     for start in history.starts:
-        group = history.lives.client(start.assign).group
-        if group is None or group in unjudged or (group, start.partition) not in places:
+        client = history.lives.client(start.assign)
+        place = places[history.lives.reads_committed(start.assign)].get((client.group, start.partition))
+        if place is None or client.group in unjudged:
             continue
-        place = places[group, start.partition]
         if place.timelines == {history.lives.timeline(start.assign)}:
             candidates = place.candidates(start.assign.began_us, start.known_us)
             if candidates is not None:
                 yield start, candidates
 
 
-def _places(history: History) -> dict[tuple[str, TopicPartition], PlaceOfGroup]:
-    commits: dict[tuple[str, TopicPartition], list[Committed]] = defaultdict(list)
+def _places(history: History, *, is_stable: bool) -> dict[tuple[str | None, TopicPartition], PlaceOfGroup]:
+    """As they are told to those who ask for stable offsets, which readers of committed records do, and to others."""
+    commits: dict[tuple[str | None, TopicPartition], list[Committed]] = defaultdict(list)
     for commit in history.commits:
-        times = _times(history, commit)
+        times = _times(history, commit, is_stable=is_stable)
         if times is not None:
             for partition, offset in commit.offsets:
                 commits[commit.group, partition].append(Committed(*times, offset, commit))
     return {key: PlaceOfGroup(entries) for key, entries in commits.items()}
 
 
-def _times(history: History, commit: Commit) -> tuple[int, int, Hashable] | None:
-    """When it took effect, and by which clock, or None if it never did."""
+def _times(history: History, commit: Commit, *, is_stable: bool) -> tuple[int, int, Hashable] | None:
+    """When it took effect, and by which clock, or None if it never did.
+
+    An end is acknowledged before its markers are written: until then, who does not wait for them is told what was.
+    """
     timeline = history.lives.timeline(commit)
     if commit.outcome is Outcome.FAIL:
         return None
@@ -174,7 +140,7 @@ def _times(history: History, commit: Commit) -> tuple[int, int, Hashable] | None
     if transaction.fate is Fate.ABORTED:
         return None
     end = transaction.acknowledged_end
-    if end is None or commit.outcome is not Outcome.OK:
+    if end is None or commit.outcome is not Outcome.OK or not is_stable:
         return commit.began_us, NEVER_US, timeline
     return end.began_us, end.ended_us, history.lives.timeline(end)
 
