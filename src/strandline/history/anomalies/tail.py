@@ -10,37 +10,42 @@ from collections import defaultdict
 from collections.abc import Hashable, Iterable, Iterator
 from typing import TypeAlias
 
+from strandline.history.anomalies.withheld import HiddenTransactions, withheld
 from strandline.history.expectations import Expectations
 from strandline.history.index import History
 from strandline.history.operations import How, Poll
+from strandline.history.partition_log import OFFSET_MAX
 from strandline.history.reading import Look
 from strandline.history.verdict import Anomaly, Kind
 from strandline.model.partitions import TopicPartition
-
-OFFSET_MAX = 2**63 - 1
 
 LastReads: TypeAlias = dict[TopicPartition, dict[Hashable, Poll]]  # by process and clock, its last poll with a record
 
 
 def lost_tails(history: History, expectations: Expectations) -> Iterator[Anomaly]:
-    """A record that was read is not found by whoever looked last, from at or before its offset.
+    """A record that was read is not found by whoever looked last, from at or before its offset; or was never shown to
+    those who read committed records.
 
     Excused are acknowledgements by the leader alone, retention and compaction.
     """
     if not expectations.is_read_to_end:
         return
-    last_reads = _last_reads(history)
+    last_reads, hidden = _last_reads(history), HiddenTransactions(history)
     for look in _last_looks(history):
         if _is_last(history, look, last_reads[look.partition].values()):
             yield from _not_found(history, expectations, look)
+            if history.lives.reads_committed(look.poll):
+                yield from withheld(history, expectations, look, hidden)
 
 
 def _last_looks(history: History) -> list[Look]:
-    last: dict[TopicPartition, Look] = {}
+    """Of those who read committed records, and of those who read all."""
+    last: dict[tuple[TopicPartition, bool], Look] = {}
     for look in history.looks:
-        other = last.get(look.partition)
+        key = look.partition, history.lives.reads_committed(look.poll)
+        other = last.get(key)
         if other is None or other.poll.began_us < look.poll.began_us:
-            last[look.partition] = look
+            last[key] = look
     return list(last.values())
 
 
@@ -69,8 +74,7 @@ def _is_last(history: History, look: Look, last_reads: Iterable[Poll]) -> bool:
 
 def _not_found(history: History, expectations: Expectations, look: Look) -> Iterator[Anomaly]:
     log, is_committed = history.log(look.partition), history.lives.reads_committed(look.poll)
-    missing = log.between(look.position, OFFSET_MAX, is_committed=is_committed)
-    for offset in missing.first(len(missing)):
+    for offset in log.between(look.position, OFFSET_MAX, is_committed=is_committed):
         value, witness = log.claims[offset]
         writer = history.writer(look.partition.topic, value)
         was_in_reach = isinstance(witness, Poll) and (not is_committed or offset in log.committed_offsets)
