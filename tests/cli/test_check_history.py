@@ -120,6 +120,9 @@ def test_no_line_is_long_however_many_claim_an_offset_or_long_a_value_is(tmp_pat
 def test_what_is_known_of_the_run_changes_what_is_bad(tmp_path: Path) -> None:
     path = write(tmp_path / "h.jsonl", *SENDS, *READS_WITH_A_HOLE)
     assert "lost-write: 0 bad, 1 allowed" in check(path, "--may-delete").stdout
+    topics = ["--may-delete-topic", "others", "--may-delete-topic", "orders"]
+    assert "lost-write: 0 bad, 1 allowed" in check(path, *topics).stdout
+    assert "lost-write: 1 bad, 0 allowed" in check(path, *topics[:2], exit_code=1).stdout
     unseen = write(tmp_path / "unseen", *SENDS)
     assert "unseen: 0 bad, 3 allowed" in check(unseen, exit_code=1).stdout
     assert "unseen: 3 bad, 0 allowed" in check(unseen, "--read-to-end", exit_code=1).stdout

@@ -117,6 +117,7 @@ class Producer:
     def __init__(self, world: World, name: str, is_transactional: bool) -> None:
         self.world, self.name, self.is_transactional = world, name, is_transactional
         self.transaction: str | None = None
+        self.is_in_doubt = False  # of what it has sent: then it does not ask for the commit
         world.lines.append(("client", {"process": name, "clock": "here"}))
 
     def step(self) -> None:
@@ -139,6 +140,7 @@ class Producer:
         if world.has("forgets") and outcome == "ok":
             world.append(partition, f"other {value}", None)
             happened = False
+        self.is_in_doubt |= outcome == "unknown"
         offset = world.append(partition, value, self.transaction) if happened else len(world.logs[partition]) - 1
         told = {"topic": TOPIC, "partition": partition, "value": value, "transaction": self.transaction}
         late_us = 300 if self.transaction else 5 * STEP_US
@@ -149,7 +151,8 @@ class Producer:
             return
         world, transaction, self.transaction = self.world, self.transaction, None
         world.now_us += STEP_US
-        if world.random.random() < 0.3:
+        is_in_doubt, self.is_in_doubt = self.is_in_doubt, False
+        if is_in_doubt or world.random.random() < 0.3:
             outcome, _ = world.outcome()
             world.end(transaction, False)
             world.tell("end", self.name, outcome=outcome, transaction=transaction, decision="abort")

@@ -170,8 +170,13 @@ class History:
         """What readers must find, each by the offset it was given or was found at."""
         for send in self.sends:
             is_known = (send.topic, send.value) in self._writers and send.partition is not None
-            if is_known and send.outcome is Outcome.OK and self.is_committed(send):
+            if is_known and self.is_committed(send) and (send.outcome is Outcome.OK or self._is_in_commit(send)):
                 yield send
+
+    def _is_in_commit(self, send: Send) -> bool:
+        """Clients wait for what they sent before they ask for the commit: once that is acknowledged, it is there."""
+        transaction = self.transaction_of(send)
+        return transaction is not None and transaction.acknowledged_end is not None
 
     def counts(self) -> dict[str, int]:
         by_fate = Counter(transaction.fate for transaction in self.transactions.by_name.values())

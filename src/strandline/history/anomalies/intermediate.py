@@ -63,7 +63,7 @@ def _went_past(history: History, expectations: Expectations, gap: Break, offset:
     assert writer is not None
     return Anomaly(
         Kind.INTERMEDIATE_READ,
-        not gap.is_excused and not expectations.may_delete,
+        not gap.is_excused and not expectations.may_delete_from(gap.partition.topic),
         f"{gap.poll.process} read a part of transaction {writer.transaction} in {gap.partition}, and went past"
         f" {value!r} at offset {offset}",
         gap.partition,

@@ -26,7 +26,7 @@ def poll_skips(history: History, expectations: Expectations) -> Iterator[Anomaly
         values = tuple(log.claims[offset].value for offset in shown)
         yield Anomaly(
             Kind.INTERNAL_POLL_SKIP if gap.is_internal else Kind.POLL_SKIP,
-            not gap.is_excused and not expectations.may_delete,
+            not gap.is_excused and not expectations.may_delete_from(gap.partition.topic),
             f"{gap.poll.process} was at offset {gap.expected} of {gap.partition} and went on at {gap.offset}, past"
             f" {_list(shown, len(skipped))} ({', '.join(map(repr, values))})",
             gap.partition,

@@ -81,7 +81,7 @@ def _not_found(history: History, expectations: Expectations, look: Look) -> Iter
         if was_in_reach and writer is not None:
             yield Anomaly(
                 Kind.LOST_WRITE,
-                history.lives.is_promised(writer) and not expectations.may_delete,
+                history.lives.is_promised(writer) and not expectations.may_delete_from(writer.topic),
                 f"{value!r} was read by {witness.process} at offset {offset} of {look.partition} and is gone:"
                 f" {look.poll.process} looked last, from offset {look.position} on, and found nothing",
                 look.partition,

@@ -65,7 +65,7 @@ def withheld(history: History, expectations: Expectations, look: Look, hidden: H
         if history.is_committed(writer) and isinstance(witness, Poll):
             yield Anomaly(
                 Kind.UNSEEN,
-                history.lives.is_promised(writer) and not expectations.may_delete,
+                history.lives.is_promised(writer) and not expectations.may_delete_from(writer.topic),
                 f"{value!r} was read by {witness.process} at offset {offset} of {look.partition}, and no reader of"
                 f" committed records saw it: {look.poll.process} looked last, from offset {look.position} on, and no"
                 " transaction was open",
