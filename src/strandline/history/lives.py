@@ -55,8 +55,8 @@ class Lives:
 
     def number(self, operation: TimedOperation) -> int:
         """Which of its lives it was, from 0."""
-        lives = self._role(operation).get(operation.process, ())
-        return 0 if len(lives) < 2 else _index(list(lives), operation)
+        lives = self._role(operation).get(operation.process)
+        return 0 if lives is None or len(lives) == 1 else _index(lives, operation)
 
     def timeline(self, operation: TimedOperation) -> Hashable:
         """Operations are compared by time if they have the same: of a process that names no clock, its own."""
