@@ -14,13 +14,18 @@ from itertools import count, islice
 
 import pytest
 
-from strandline.model.failures import CorruptLog
+from strandline.broker.broker import Broker
+from strandline.broker.partition import Partition
+from strandline.broker.replica_fetcher import ReplicaFetcher
+from strandline.simulation.administrator import Administrator
+from strandline.simulation.consumers import Consumer
 from strandline.simulation.failure import Violation
 from strandline.simulation.loads import LOADS, loads_of
 from strandline.simulation.many_runs import AHEAD_PER_JOB, in_order, run_all
 from strandline.simulation.observer import Observer
 from strandline.simulation.options import BROKERS_MAX, Options
 from strandline.simulation.runs import run
+from strandline.simulation.world import World
 
 FINGERPRINT = """
 from strandline.simulation.loads import LOADS
@@ -94,17 +99,66 @@ def test_a_violation_is_told_between_processes() -> None:
     assert (found.invariant, found.sentence, found.step) == ("StrongIsr", "2 lacks something", 17)
 
 
+def violation_where(monkeypatch: pytest.MonkeyPatch, owner: type, name: str) -> Violation:
+    """What does not hold where this is raised."""
+
+    def fail(*_: object, **__: object) -> None:
+        raise ValueError("no batch at position 0")
+
+    monkeypatch.setattr(owner, name, fail)
+    violation = run(Options(seed=1, seconds=10)).violation
+    assert violation is not None
+    assert "no batch at position 0" in violation.sentence
+    return violation
+
+
 def test_what_breaks_the_onlooker_is_a_violation_too(monkeypatch: pytest.MonkeyPatch) -> None:
     """Say, a log that cannot be read. It ended two thousand runs, and did not say by which seed."""
+    violation = violation_where(monkeypatch, Observer, "look")
+    assert violation.invariant == "Simulator"
+    assert violation.sentence.startswith("the simulation itself failed, not a broker (whoever looks on): Traceback")
 
-    def look(*_: object) -> None:
-        raise CorruptLog("no batch at position 0")
 
-    monkeypatch.setattr(Observer, "look", look)
-    outcome = run(Options(seed=1, seconds=10))
-    assert outcome.violation is not None
-    assert outcome.violation.invariant == "Unforeseen"
-    assert "no batch at position 0" in outcome.violation.sentence
+@pytest.mark.parametrize(("owner", "name"), [(Consumer, "_heard"), (Administrator, "known_topic")])
+def test_what_a_simulated_client_raises_is_no_fault_of_a_broker(
+    owner: type, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    violation = violation_where(monkeypatch, owner, name)
+    assert violation.invariant == "Simulator"
+    assert re.match(r"the simulation itself failed, not a broker \((reader-\d|administrator)\): ", violation.sentence)
+
+
+@pytest.mark.parametrize(("owner", "name"), [(Broker, "open"), (Partition, "append"), (ReplicaFetcher, "follow")])
+def test_what_a_broker_raises_is_unforeseen_and_says_which(
+    owner: type, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    violation = violation_where(monkeypatch, owner, name)
+    assert violation.invariant == "Unforeseen"
+    assert re.match(r"b\d: ", violation.sentence)
+
+
+def test_a_line_of_a_brokers_log_says_whose_it_is() -> None:
+    transcript = run(Options(seed=1, seconds=10), whole_transcript=True).transcript
+    logged = [line for line in transcript if re.match(r" +[\d.]+   ", line)]
+    assert {found[1] for line in logged if (found := re.match(r" +[\d.]+   (b\d) [a-z_.]+: ", line))} == {
+        "b1",
+        "b2",
+        "b3",
+    }
+    assert all(re.match(r" +[\d.]+   b\d [a-z_.]+: ", line) for line in logged)
+
+
+def test_a_fingerprint_is_of_what_is_told_and_of_every_byte_that_arrives() -> None:
+    def fingerprint(line: str, *arrived: bytes) -> str:
+        world = World(1)
+        world.tell(line)
+        for data in arrived:
+            world.arrived(data)
+        return world.fingerprint
+
+    assert fingerprint("heal", b"one", b"two") == fingerprint("heal", b"one", b"two")
+    others = [("heal!", b"one", b"two"), ("heal", b"one", b"twO"), ("heal", b"two", b"one"), ("heal", b"one")]
+    assert len({fingerprint("heal", b"one", b"two"), *(fingerprint(*other) for other in others)}) == 5
 
 
 def test_a_transcript_tells_what_clients_send_and_what_becomes_of_it() -> None:

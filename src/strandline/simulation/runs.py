@@ -15,6 +15,7 @@ from dataclasses import dataclass, field, replace
 from strandline.simulation.failure import OutOfSteps, Violation
 from strandline.simulation.options import Options
 from strandline.simulation.simulation import Simulation
+from strandline.simulation.unforeseen import blamed
 
 NO_FAULTS = "none"  # for whoever wants a run without
 Began = Callable[[Simulation], object]  # for whoever looks on while it runs, and keeps no hold of it
@@ -89,8 +90,9 @@ def _run(options: Options, *, whole_transcript: bool, began: Began | None) -> Ou
         violation = found.with_traceback(None)
     except OutOfSteps:
         is_cut = True
-    except Exception:  # in what looks on, say at a log that cannot be read
-        violation = Violation("Unforeseen", traceback.format_exc(), simulation.world.steps)
+    except Exception:  # of what looks on, say at a log that cannot be read, or of a broker's callback
+        world = simulation.world
+        violation = Violation(*blamed(world.acting, traceback.format_exc()), world.steps)
     return _outcome(simulation, violation, is_cut=is_cut)
 
 
