@@ -157,8 +157,13 @@ def test_a_fingerprint_is_of_what_is_told_and_of_every_byte_that_arrives() -> No
         return world.fingerprint
 
     assert fingerprint("heal", b"one", b"two") == fingerprint("heal", b"one", b"two")
-    others = [("heal!", b"one", b"two"), ("heal", b"one", b"twO"), ("heal", b"two", b"one"), ("heal", b"one")]
-    assert len({fingerprint("heal", b"one", b"two"), *(fingerprint(*other) for other in others)}) == 5
+    others = {
+        fingerprint("heal!", b"one", b"two"),
+        fingerprint("heal", b"one", b"twO"),
+        fingerprint("heal", b"two", b"one"),
+        fingerprint("heal", b"one"),
+    }
+    assert len(others - {fingerprint("heal", b"one", b"two")}) == 4
 
 
 def test_a_transcript_tells_what_clients_send_and_what_becomes_of_it() -> None:

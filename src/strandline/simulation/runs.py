@@ -27,8 +27,9 @@ class Outcome:
     fingerprint: str
     steps: int
     simulated_ms: int
-    acknowledged: int
-    read: int
+    busy_ms: int  # of them: while clients work and faults strike, without quiet times, start and end
+    acknowledged: int  # batches with acks=all, and commits of groups
+    read: int  # batches
     faults: Counter[str]
     violation: Violation | None = None
     is_cut: bool = False  # by its options, before everything was mended and all had to go on
@@ -103,6 +104,7 @@ def _outcome(simulation: Simulation, violation: Violation | None, *, is_cut: boo
         world.fingerprint,
         world.steps,
         world.now_us // 1000,
+        world.seasons.busy_us(world.now_us) // 1000,
         simulation.history.acknowledged_count,
         simulation.history.read_count,
         simulation.nemesis.injected,
