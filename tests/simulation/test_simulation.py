@@ -137,6 +137,15 @@ def test_what_a_broker_raises_is_unforeseen_and_says_which(
     assert re.match(r"b\d: ", violation.sentence)
 
 
+def test_a_run_that_ends_with_an_exception_is_the_same_run_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is told of it has the name of a coroutine, and not where in memory it was."""
+    violation_where(monkeypatch, Broker, "open")
+    outcomes = [run(Options(seed=1, seconds=10)) for _ in range(2)]
+    assert " failed" in outcomes[0].transcript[-1]
+    assert [*outcomes[0].transcript] == [*outcomes[1].transcript]
+    assert outcomes[0].fingerprint == outcomes[1].fingerprint
+
+
 def test_a_line_of_a_brokers_log_says_whose_it_is() -> None:
     transcript = run(Options(seed=1, seconds=10), whole_transcript=True).transcript
     logged = [line for line in transcript if re.match(r" +[\d.]+   ", line)]

@@ -7,6 +7,7 @@ bug of the simulation: it says so.
 from __future__ import annotations
 
 import logging
+import re
 import traceback
 from types import TracebackType
 from typing import Self
@@ -15,6 +16,7 @@ from strandline.simulation.machine import MachineHost
 from strandline.simulation.world import Process, World
 
 LOGGER = logging.getLogger("strandline")
+ADDRESS = re.compile(" at 0x[0-9a-f]+")
 UNFORESEEN, SIMULATOR = "Unforeseen", "Simulator"
 
 
@@ -43,10 +45,12 @@ class Unforeseen(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
         host = self._world.acting
         name = f"{host.machine.name} " if isinstance(host, MachineHost) else ""
-        self._world.tell(f"  {name}{record.name[11:]}: {record.getMessage()}")
+        message = record.getMessage()
         if record.exc_info and record.exc_info[1] is not None:
+            message = ADDRESS.sub("", message)  # of a coroutine: another in each run
             trace = "".join(traceback.format_exception(record.exc_info[1]))
-            self.failures.append(blamed(host, f"{record.getMessage()[:200]}\n{trace}"))
+            self.failures.append(blamed(host, f"{message[:200]}\n{trace}"))
+        self._world.tell(f"  {name}{record.name[11:]}: {message}")
 
 
 def blamed(process: Process | None, raised: str) -> tuple[str, str]:
