@@ -21,6 +21,7 @@ from strandline.broker.controller_office import Office
 from strandline.broker.handlers import fetch, produce
 from strandline.broker.partition import Partition
 from strandline.broker.replica_fetcher import ReplicaFetcher
+from strandline.broker.replicas import Replicas
 from strandline.broker.session_keeper import SessionKeeper
 from strandline.controller import rules
 from strandline.log import producer_state
@@ -36,6 +37,7 @@ from strandline.log.segment import Segment
 from strandline.metadata.operations import SetData
 from strandline.metadata.values import decode_partition_state
 from strandline.model.failures import ErrorCode, Refused
+from strandline.model.partitions import TopicPartition
 from strandline.replication.effects import Adopt, AppendFetched, HighWatermarkMoved
 from strandline.replication.events import IsrRefused
 from strandline.replication.follower import Follower, FollowerState
@@ -113,6 +115,24 @@ def accept_any_controller(patch: Patch) -> None:
         return ErrorCode.NONE
 
     patch.setattr(ControllerFence, "check", check)
+
+
+def obey_orders_of_any_epoch(patch: Patch) -> None:
+    """Whatever leader epoch they are about, and whoever gives them: a newer controller may have been heard."""
+    check, decide = ControllerFence.check, Replicas._decide
+
+    def check_newest(self: ControllerFence, controller_id: int, controller_epoch: int, broker_epoch: int) -> ErrorCode:
+        return check(self, controller_id, max(controller_epoch, self.controller_epoch), broker_epoch)
+
+    def decide_anew(self: Replicas, topic: Any, state: Any) -> ErrorCode:
+        partition = self._partitions.find(TopicPartition(topic.topic_name, state.partition_index))
+        if partition is not None and state.leader_epoch < partition.leader_epoch:
+            partition._replica.stop()
+            partition._replica.leader_epoch = partition._replica._partition_epoch = -1
+        return decide(self, topic, state)
+
+    patch.setattr(ControllerFence, "check", check_newest)
+    patch.setattr(Replicas, "_decide", decide_anew)
 
 
 def write_isr_unconditionally(patch: Patch) -> None:
@@ -379,6 +399,7 @@ MUTATIONS = (
         1,
     ),
     Mutation("every controller is obeyed", accept_any_controller, ("zombie", "kill"), "NewestController", 3),
+    Mutation("orders of any epoch are obeyed", obey_orders_of_any_epoch, ("zombie", "kill"), "OneLeader", 3),
     Mutation(
         "the ISR is written whatever its version", write_isr_unconditionally, (*ZOMBIES, "slow_network"), "StrongIsr", 3
     ),
