@@ -23,7 +23,7 @@ from strandline.broker.partition import Partition
 from strandline.broker.replica_fetcher import ReplicaFetcher
 from strandline.broker.session_keeper import SessionKeeper
 from strandline.controller import rules
-from strandline.log import producer_state
+from strandline.log import producer_state, segment_recovery
 from strandline.log.checkpoints import RECOVERY_POINT_CHECKPOINT
 from strandline.log.directory_opening import DirectoryOpening
 from strandline.log.leader_epochs import LeaderEpochs
@@ -36,6 +36,7 @@ from strandline.log.segment import Segment
 from strandline.metadata.operations import SetData
 from strandline.metadata.values import decode_partition_state
 from strandline.model.failures import ErrorCode, Refused
+from strandline.records.heads import head_of
 from strandline.replication.effects import Adopt, AppendFetched, HighWatermarkMoved
 from strandline.replication.events import IsrRefused
 from strandline.replication.follower import Follower, FollowerState
@@ -411,7 +412,14 @@ MUTATIONS = (
     ),
     Mutation("epochs survive their records", keep_epochs, ELECTIONS, "Progress", 2),
     Mutation("a leader's epoch has no beginning", assign_no_epoch, ELECTIONS, "EpochsAreTrue", 1),
-    Mutation("recovery looks at nothing", replaced(_Opening, "recover", nothing), POWER, "Contiguous", 6),
+    Mutation("recovery looks at nothing", replaced(_Opening, "recover", nothing), ("rot",), "IndexesAreTrue", 3),
+    Mutation(
+        "recovery compares no checksums",
+        replaced(segment_recovery, "verified_head_of", head_of),
+        ("rot",),
+        "Progress",
+        1,
+    ),
     Mutation(
         "an expired session is not replaced", replaced(SessionKeeper, "_begin_anew", nothing), STORE, "Progress", 1
     ),
@@ -420,7 +428,7 @@ MUTATIONS = (
         replaced(ControllerLoop, "connected_again", nothing),
         (*STORE, "kill"),
         "Progress",
-        1,
+        14,
     ),
     Mutation("a fetcher that failed does not ask again", ask_once, (*ZOMBIES, *DEATHS), "Progress", 2),
     Mutation(
