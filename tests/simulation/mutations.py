@@ -417,8 +417,8 @@ MUTATIONS = (
         "recovery compares no checksums",
         replaced(segment_recovery, "verified_head_of", head_of),
         ("rot",),
-        "Progress",
-        1,
+        "IndexesAreTrue",
+        3,
     ),
     Mutation(
         "an expired session is not replaced", replaced(SessionKeeper, "_begin_anew", nothing), STORE, "Progress", 1
