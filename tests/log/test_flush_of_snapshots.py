@@ -1,4 +1,4 @@
-"""A snapshot that is taken again, under the name of one that was truncated away while a flush ran, is synced as well."""
+"""A snapshot that is taken anew, under the name of one that was truncated away while a flush ran, is synced too."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from strandline.simulation.disk import SimulatedDisk
 
 
 def test_a_flush_that_ends_late_does_not_speak_for_a_snapshot_taken_since() -> None:
-    """Found by the simulator: power left the snapshot as zeros, below the recovery point, where nobody makes it anew."""
+    """Found by the simulator: power left the snapshot as zeros, below the recovery point, where it stays so."""
     disk = SimulatedDisk()
     log = make_log(filesystem=disk)
     append(log, numbered(0))

@@ -359,7 +359,7 @@ MUTATIONS = (
         "StrongIsr",
         5,
     ),
-    Mutation("a follower joins below the epoch's start", join_without_epoch_start, ("die_at_commit",), "StrongIsr", 4),
+    Mutation("a follower joins below the epoch's start", join_without_epoch_start, ("die_at_commit",), "StrongIsr", 15),
     Mutation("a proposed ISR does not count", forget_proposals, ("slow_store", "kill", "pause"), "StrongIsr", 69),
     Mutation("nobody looks whether logs diverge", never_reconcile, ELECTIONS, "StrongIsr", 1),
     Mutation(
@@ -393,7 +393,7 @@ MUTATIONS = (
     Mutation(
         "an unknown outcome is a refusal", unknown_is_refused, ("lose_answer", "lag_follower", "kill"), "Progress", 12
     ),
-    Mutation("every stop was clean", always_clean, POWER, "SameOffsetSameBatch", 5),
+    Mutation("every stop was clean", always_clean, POWER, "SameOffsetSameBatch", 16),
     Mutation("a restarted leader leads on", trust_the_restarted, DEATHS, "HighWatermarkBounds", 10),
     Mutation("late answers are taken", take_late_answers, (*ELECTIONS, "slow_sending", "slow_network"), "Progress", 6),
     Mutation(
