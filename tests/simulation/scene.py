@@ -25,7 +25,7 @@ class Scene:
         self.nemesis._faults[name]()
 
     def run_until(self, holds: Callable[[], bool]) -> None:
-        self.simulation._run_until(holds, LONGEST_FAULT_S, "it did not happen")
+        self.simulation.run_until(holds, LONGEST_FAULT_S, "it did not happen")
 
     def run_for(self, seconds: int) -> None:
         self.simulation._run_for(seconds)
