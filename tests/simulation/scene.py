@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from strandline.simulation.nemesis import FAULTS, FAULTS_BY_NAME, Nemesis
 from strandline.simulation.options import Options
+from strandline.simulation.seasons import SECOND_US
 from strandline.simulation.simulation import Simulation
 
 LONGEST_FAULT_S = 60
@@ -25,7 +26,8 @@ class Scene:
         self.nemesis._faults[name]()
 
     def run_until(self, holds: Callable[[], bool]) -> None:
-        self.simulation.run_until(holds, LONGEST_FAULT_S, "it did not happen")
+        end_us = self.simulation.world.now_us + LONGEST_FAULT_S * SECOND_US
+        self.simulation.run_until(holds, end_us, "it did not happen")
 
     def run_for(self, seconds: int) -> None:
         self.simulation._run_for(seconds)
