@@ -42,7 +42,7 @@ bench-spark: $(CLUSTER_READY)    ## rows a second and CPU per million rows, from
 compare: $(COMPARE_READY)        ## Apache Kafka on this machine, beside us; needs Maven and Java; QUICK=1 takes minutes, COMPARE="--only ask"
 	@$(BIN)/python -m benchmarks.compare $(if $(QUICK),--quick) $(COMPARE)
 
-fuzz: $(READY)                   ## 200,000 mutated frames against a broker; FUZZ="--frames 1000000 --seed 7" for others
+fuzz: $(READY)                   ## 200,000 requests, most of them damaged, against a broker; FUZZ="--frames 1000000 --seed 7" for others
 	@$(BIN)/python -m tests.fuzz $(FUZZ)
 
 # Clusters in network namespaces need root, `ip` and `unshare`; without them it says so and fails.
@@ -56,9 +56,9 @@ chaos: $(CLUSTER_READY)          ## faults on real processes for so many MINUTES
 kills: $(CLUSTER_READY)          ## kill -9 of leader, follower and controller in turn, 51 times, with 200,000 records
 	@$(BIN)/python -m tests.chaos --cycles 17 --rate 450 --at-least 200000 $(CHAOS)
 
-proof: $(CLUSTER_READY)          ## all of it, and the scoreboard in docs/proof.md; SEEDS=2000 MINUTES=30 FRAMES=1000000 PARTS="seeds frames"
-	@$(BIN)/python -m tests.proof $(PARTS) --seeds $(or $(SEEDS),200) --minutes $(MINUTES) --frames $(or $(FRAMES),200000) \
-		--mutation-seeds $(or $(MUTATION_SEEDS),40) $(PROOF)
+proof: $(CLUSTER_READY)          ## all of it, and the scoreboard in docs/proof.md; SEEDS=2000 MINUTES=30 FRAMES=1000000 MUTATION_SEEDS=500 PARTS="seeds frames" PROOF="--seed 7"
+	@$(BIN)/python -m tests.proof $(PARTS) --minutes $(MINUTES) $(if $(SEEDS),--seeds $(SEEDS)) \
+		$(if $(FRAMES),--frames $(FRAMES)) $(if $(MUTATION_SEEDS),--mutation-seeds $(MUTATION_SEEDS)) $(PROOF)
 
 copy: $(READY)                   ## 100,000 records copied exactly once, while brokers and copiers are killed
 	@STRANDLINE_COPY_RECORDS=100000 $(BIN)/python -m pytest -q tests/cluster/test_transactions_over_kills.py

@@ -24,6 +24,7 @@ from benchmarks import (
     spreading,
     transacting,
 )
+from benchmarks.machine import Machine, current_commit, this_machine
 from benchmarks.measure import Row
 from benchmarks.scratch import Run, file_system_of, scratch_folder
 from benchmarks.table import as_json, print_table
@@ -82,24 +83,26 @@ def main(arguments: Sequence[str] | None = None) -> int:
             rows += BENCHMARKS[name](run)
         if sys.stderr.isatty():
             print("\r\x1b[K", end="", file=sys.stderr)
-        title = _title(scratch)
+        title, machine = _title(scratch), this_machine(scratch)
     if options.format == "json":
         print(as_json(rows))
     else:
         print_table(rows, title)
         if median(row.ours.spread for row in rows) > NOISY_SPREAD:
             print("The spread is wide: others were busy on these cores. Run it again when they are quiet.")
-    return 0 if options.quick or _is_within_ceilings(rows, options) else 1
+    return 0 if options.quick or _is_as_usual(guard.ratios_of(rows), machine, options) else 1
 
 
-def _is_within_ceilings(rows: list[Row], options: argparse.Namespace) -> bool:
+def _is_as_usual(found: guard.Ratios, machine: Machine, options: argparse.Namespace) -> bool:
     """A quick run is for a glance: it is not judged, and not remembered."""
-    found = guard.ratios_of(rows)
-    guard.remember(found)
+    commit = current_commit()
     if options.accept:
-        guard.accept(found)
-    lines, is_kept = guard.judge(found, guard.read_ceilings())
-    if options.format != "json":
+        guard.accept(found, machine)
+    lines, is_kept = guard.judge(found, guard.usual_of(machine, commit))
+    is_remembered = guard.remember(found, machine, commit)
+    if found and not is_remembered:
+        lines.append("Not written to the history: the code that was measured is not committed.")
+    if options.format != "json" and lines:
         print("\n".join(lines))
     return is_kept
 

@@ -1,14 +1,15 @@
 """A slow change is seen when it is made: what a request costs beside the bare loop, against what it may cost.
 
 What is kept is a ratio of CPU times, taken in one run in turns: the machine, its load and its kernel stand on both
-sides of it. Two files, for two questions:
+sides of it. Machines differ all the same, so ratios are compared with those of a like one only (`Machine.likeness`).
+Two files, both in git, for two questions:
 
-- `benchmarks/ceilings.json`, in git: what each row may cost. It changes only when somebody says so
-  (`python -m benchmarks --accept`), so that a change that makes requests dearer shows it in its own diff, and the
-  repository does not fill with the noise of machines.
-- `data/bench-history.jsonl`, not in git: what was found here, a line for each commit, to see since when.
+- `benchmarks/ceilings.json`: what each row may cost on such a machine. It changes only when somebody says so
+  (`python -m benchmarks --accept`), so that a change that makes requests dearer shows it in its own diff.
+- `docs/performance/bench-history.jsonl`: what was found, a line for each commit and kind of machine, to see since when.
+  Where nothing was accepted for such a machine, the median of its lines is what is usual.
 
-A row above its ceiling by more than `TOLERANCE` makes `make bench` fail. That is wider than the spread of a busy
+A row above what is usual by more than `TOLERANCE` makes `make bench` fail. That is wider than the spread of a busy
 machine, and narrower than any change of design.
 """
 
@@ -16,76 +17,94 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 import time
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from statistics import median
+from typing import Any
 
+from benchmarks.machine import UNKNOWN, Machine
 from benchmarks.measure import Row
 from benchmarks.scratch import CHECKOUT
+from benchmarks.spreading import AS_MANY_FILES, PARTITIONS, what_of
 
 CEILINGS = f"{CHECKOUT}/benchmarks/ceilings.json"
-HISTORY = f"{CHECKOUT}/data/bench-history.jsonl"
+HISTORY = f"{CHECKOUT}/docs/performance/bench-history.jsonl"
 TOLERANCE = 1.15
-TWINS = ("a bare loop", "bare sendfile")
+TWINS = ("a bare loop", "bare sendfile", AS_MANY_FILES)
+FEWEST, MOST = what_of(PARTITIONS[0]), what_of(PARTITIONS[-1])
+GROWTH = f"growth of a request from {PARTITIONS[0]} to {PARTITIONS[-1]:,} partitions"
 
 Ratios = dict[str, float]
 
 
 def ratios_of(rows: Sequence[Row]) -> Ratios:
-    """How many times a bare loop's CPU each served row costs."""
-    return {
+    """How many times a bare loop's CPU each served row costs, and by how much more it is among many partitions."""
+    found = {
         row.what: round(1 / row.share.cpu, 3)
         for row in rows
         if row.twin in TWINS and row.share is not None and row.share.cpu > 0
     }
+    if FEWEST in found and MOST in found:
+        found[GROWTH] = round(found[MOST] / found[FEWEST], 3)
+    return found
 
 
-def judge(found: Ratios, ceilings: Mapping[str, float]) -> tuple[list[str], bool]:
-    """A line for each row that has a ceiling, and whether all keep to it."""
+def judge(found: Ratios, usual: Mapping[str, float]) -> tuple[list[str], bool]:
+    """A line for each row, and whether all keep to what is usual."""
     lines, is_kept = [], True
     for what, ratio in found.items():
-        if what not in ceilings:
+        told = f"{what}: {ratio:.2f} times the bare loop's{'' if what == GROWTH else ' CPU'}"
+        if what not in usual:
+            lines.append(f"{told}; nothing of a like machine to compare it with yet")
             continue
-        is_above = ratio > ceilings[what] * TOLERANCE
+        is_above = ratio > usual[what] * TOLERANCE
         is_kept = is_kept and not is_above
         verdict = "TOO DEAR: find out why, or accept it with --accept" if is_above else "kept"
-        lines.append(f"{what}: {ratio:.2f} times the bare loop's CPU, where {ceilings[what]:.2f} is usual: {verdict}")
+        lines.append(f"{told}, where {usual[what]:.2f} is usual: {verdict}")
     return lines, is_kept
 
 
-def read_ceilings(path: str = CEILINGS) -> Ratios:
-    try:
-        with open(path, encoding="utf-8") as file:
-            return dict(json.load(file))
-    except FileNotFoundError:
-        return {}
+def usual_of(machine: Machine, commit: str, ceilings: str = CEILINGS, history: str = HISTORY) -> Ratios:
+    """What was accepted for such a machine; for other rows, what other commits came to there."""
+    known: dict[str, list[float]] = defaultdict(list)
+    for line in read_history(history):
+        if line["machine"] == machine.likeness and line["commit"] != commit:
+            for what, ratio in line["ratios"].items():
+                known[what].append(ratio)
+    accepted = _read_ceilings(ceilings).get(machine.likeness, {})
+    return {what: median(ratios) for what, ratios in known.items()} | accepted
 
 
-def accept(found: Ratios, path: str = CEILINGS) -> None:
+def accept(found: Ratios, machine: Machine, path: str = CEILINGS) -> None:
     """What was not measured this time stays."""
-    ceilings = read_ceilings(path) | found
+    ceilings = _read_ceilings(path)
+    ceilings[machine.likeness] = ceilings.get(machine.likeness, {}) | found
     with open(path, "w", encoding="utf-8") as file:
         json.dump(ceilings, file, indent=2, sort_keys=True)
         file.write("\n")
 
 
-def remember(found: Ratios, path: str = HISTORY) -> None:
-    """One line for a commit: the least of what was ever found for it, since disturbance only ever adds."""
+def remember(found: Ratios, machine: Machine, commit: str, path: str = HISTORY) -> bool:
+    """The least that was ever found for a commit on such a machine: disturbance only ever adds. Whether it is kept."""
+    if not found or commit.endswith("+") or commit == UNKNOWN:
+        return False
     lines = read_history(path)
-    commit = current_commit()
-    before = next((line for line in lines if line["commit"] == commit), None)
+    like = (line for line in lines if (line["commit"], line["machine"]) == (commit, machine.likeness))
+    before = next(like, None)
     if before is None:
-        lines.append({"commit": commit, "at": time.strftime("%Y-%m-%d %H:%M"), "ratios": found})
+        at = time.strftime("%Y-%m-%d %H:%M")
+        lines.append({"commit": commit, "at": at, "machine": machine.likeness, "ratios": found})
     else:
         known = before["ratios"]
-        assert isinstance(known, dict)
         before["ratios"] = known | {what: min(ratio, known.get(what, ratio)) for what, ratio in found.items()}
     os.makedirs(os.path.dirname(path), exist_ok=True)
     with open(path, "w", encoding="utf-8") as file:
         file.writelines(json.dumps(line) + "\n" for line in lines)
+    return True
 
 
-def read_history(path: str = HISTORY) -> list[dict[str, object]]:
+def read_history(path: str = HISTORY) -> list[dict[str, Any]]:
     try:
         with open(path, encoding="utf-8") as file:
             return [json.loads(line) for line in file]
@@ -93,16 +112,9 @@ def read_history(path: str = HISTORY) -> list[dict[str, object]]:
         return []
 
 
-def current_commit() -> str:
-    """With a plus where something is not committed."""
+def _read_ceilings(path: str) -> dict[str, Ratios]:
     try:
-        named = subprocess.run(
-            ["git", "describe", "--always", "--dirty=+", "--exclude=*"],
-            cwd=CHECKOUT,
-            capture_output=True,
-            text=True,
-            check=True,
-        )
-    except (OSError, subprocess.CalledProcessError):
-        return "unknown"
-    return named.stdout.strip()
+        with open(path, encoding="utf-8") as file:
+            return dict(json.load(file))
+    except FileNotFoundError:
+        return {}

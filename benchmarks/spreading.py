@@ -24,6 +24,11 @@ PARTITIONS = (1, 10, 100, 500, 2_000)
 REQUESTS = 8_000
 WINDOW = 5
 FILES_OF_A_PARTITION = 4  # the log and its three indexes
+AS_MANY_FILES = "as many files"
+
+
+def what_of(partitions: int) -> str:
+    return f"produce 16 KiB round {partitions:,} partitions, CPU of a request"
 
 
 def produce_round(run: Run) -> list[Row]:
@@ -40,10 +45,10 @@ def _produce(run: Run, partitions: int) -> list[Row]:
         bare += found[1]
     return [
         Row(
-            what=f"produce 16 KiB round {partitions:,} partitions, CPU of a request",
+            what=what_of(partitions),
             unit="µs",
             ours=_cpu_us(ours, requests),
-            twin="as many files",
+            twin=AS_MANY_FILES,
             theirs=_cpu_us(bare, requests),
             share=share(ours, bare),
         )

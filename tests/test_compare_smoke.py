@@ -1,20 +1,15 @@
-"""The comparison with Apache Kafka: its clients, its loads and its table work. Nothing here looks at a speed."""
+"""The comparison with Apache Kafka: its clients and its loads work. Nothing here looks at a speed."""
 
 from __future__ import annotations
 
-import json
 import os
 import sys
+import time
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
 from strandline.testing import Broker
-
-if TYPE_CHECKING:
-    from benchmarks.compare.load_kind import Measured
-    from benchmarks.compare.results import Result
 
 CHECKOUT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
@@ -22,13 +17,6 @@ CHECKOUT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 @pytest.fixture(autouse=True)
 def _checkout_on_path(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "path", [CHECKOUT, *sys.path])
-
-
-def result(name: str, ours: list[Measured], theirs: list[Measured]) -> Result:
-    from benchmarks.compare.results import Result
-
-    versions = {"strandline": "1", "kafka": "4.3.1"}
-    return Result(name, name.title(), "one broker", versions, {"strandline": ours, "kafka": theirs})
 
 
 @pytest.mark.parametrize("name", ["ask", "flood-tiny", "transactions-1", "catch-up-1", "end-to-end-1k"])
@@ -73,66 +61,6 @@ def test_a_client_that_fails_says_why() -> None:
         pool.run(nobody, [{"do": "ask", "topic": "any", "port": nobody.port, "requests": 1}])
 
 
-def test_a_ratio_says_by_how_much_we_are_better_whichever_way_is_better() -> None:
-    from benchmarks.compare.ratios import lines_of
-
-    ours: list[Measured] = [{"cpu_s_per_gb": 1.0, "mb_per_s": 50.0}, {"cpu_s_per_gb": 2.0, "mb_per_s": 50.0}]
-    theirs: list[Measured] = [{"cpu_s_per_gb": 4.0, "mb_per_s": 100.0}, {"cpu_s_per_gb": 6.0, "mb_per_s": 100.0}]
-    cost, rate = lines_of([result("produce", ours, theirs)])
-    assert (cost.name, cost.better_by, cost.is_lost) == ("cpu_s_per_gb", 3.5, False)
-    assert (rate.name, rate.better_by, rate.is_lost) == ("mb_per_s", 0.5, True)
-
-
-def test_the_page_tells_what_was_lost_and_keeps_what_a_person_wrote(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    from benchmarks.compare.page import BEGIN, END, write_page
-    from benchmarks.compare.summary import print_summary
-
-    page = tmp_path / "performance.md"
-    page.write_text(f"By hand.\n{BEGIN}\nold figures\n{END}\nAlso by hand.\n")
-    results = [
-        result("lost", [{"p99_ms": 4.0}], [{"p99_ms": 1.0}]),
-        result("won", [{"p99_ms": 1.0}], [{"p99_ms": 2.0}]),
-    ]
-    write_page(results, str(tmp_path))
-    text = page.read_text()
-    assert text.startswith("By hand.\n")
-    assert text.endswith("Also by hand.\n")
-    assert "old figures" not in text
-    assert "- Lost: latency, p99, 4.00 to 1.00 ms (×0.25 ±0%)" in text
-    assert "| Won | latency, p99 | 1.00 ms | 2.00 ms | ×2.00 | ±0% |" in text
-    assert [kept["name"] for kept in json.loads((tmp_path / "performance" / "figures.json").read_text())] == [
-        "lost",
-        "won",
-    ]
-    print_summary(results)
-    assert "2 figures, 1 of them lost." in capsys.readouterr().out
-
-
-def test_results_are_kept_load_by_load(tmp_path: Path) -> None:
-    from benchmarks.compare.results import Store
-
-    store = Store(str(tmp_path / "results"))
-    assert store.find("ask") is None
-    measured = result("ask", [{"p99_ms": 1.0}], [{"p99_ms": 2.0}])
-    store.save(measured)
-    assert store.all(["ask", "flood"]) == [measured]
-
-
-def test_what_was_published_counts_until_it_is_measured_again(tmp_path: Path) -> None:
-    from benchmarks.compare.page import write_page
-    from benchmarks.compare.results import Store
-
-    published = [result(name, [{"p99_ms": 1.0}], [{"p99_ms": 2.0}]) for name in ("ask", "flood")]
-    write_page(published, str(tmp_path))
-    store = Store(str(tmp_path / "results"))
-    again = result("ask", [{"p99_ms": 1.5}], [{"p99_ms": 2.0}])
-    store.save(again)
-    store.take_over(str(tmp_path / "performance" / "figures.json"))
-    assert store.all(["ask", "flood"]) == [again, published[1]]
-
-
 def test_every_load_has_its_row_and_a_quick_run_takes_some() -> None:
     from benchmarks.compare.catalogue import QUICK, all_loads, chosen
 
@@ -143,30 +71,45 @@ def test_every_load_has_its_row_and_a_quick_run_takes_some() -> None:
     assert QUICK < set(chosen(is_quick=False, has_whole_grid=False)) < every
 
 
-def test_the_guard_lets_nothing_grow_unseen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from benchmarks import guard
-    from benchmarks.measure import Figure, Row
+def test_each_side_works_for_the_given_time_before_the_first_row() -> None:
+    from benchmarks.compare.side import Side
+    from benchmarks.compare.warming import ROUNDS_MIN, warm
 
-    even = Figure(1, 1)
-    rows = [
-        Row(what="produce", unit="MB/s", ours=even, twin="a bare loop", theirs=even, share=Figure(0.9, 0.5)),
-        Row(what="crc", unit="GB/s", ours=even, twin="a copy of it", theirs=even, share=Figure(0.9, 0.5)),
-    ]
-    found = guard.ratios_of(rows)
-    assert found == {"produce": 2.0}
-    ceilings, history = str(tmp_path / "ceilings.json"), str(tmp_path / "data" / "history.jsonl")
-    assert guard.judge(found, guard.read_ceilings(ceilings)) == ([], True)  # nothing is usual yet
-    guard.accept(found, ceilings)
-    assert guard.judge({"produce": 2.2}, guard.read_ceilings(ceilings))[1]
-    lines, is_kept = guard.judge({"produce": 2.4}, guard.read_ceilings(ceilings))
-    assert not is_kept
-    assert [line.partition(": TOO DEAR")[0] for line in lines] == [
-        "produce: 2.40 times the bare loop's CPU, where 2.00 is usual"
-    ]
-    for commit, ratio in (("one", 2.4), ("one", 2.1), ("two", 3.0)):
-        monkeypatch.setattr(guard, "current_commit", lambda commit=commit: commit)
-        guard.remember({"produce": ratio}, history)
-    assert [(line["commit"], line["ratios"]) for line in guard.read_history(history)] == [
-        ("one", {"produce": 2.1}),
-        ("two", {"produce": 3.0}),
-    ]
+    sides = [Side(name, "", "127.0.0.1:1", (), ()) for name in ("one", "other")]
+    order: list[str] = []
+
+    def work(side: Side) -> float:
+        order.append(side.name)
+        time.sleep(0.01)
+        return 0.5
+
+    told = warm(sides, 0.0, work)
+    assert order == ["one", "other"] * ROUNDS_MIN
+    assert told.startswith("one was loaded for 0 s in 4 pieces, the first at 0.50 CPU s, the last three at 0.50 0.50")
+    order.clear()
+    begun_s = time.perf_counter()
+    warm(sides, 0.1, work)
+    assert time.perf_counter() - begun_s >= 0.2  # of which each had its half
+
+
+@pytest.mark.parametrize("bad", [["--warm-s", "soon"], ["--warm-s", "-1"], ["--rounds", "0"], ["--rounds", "many"]])
+def test_a_number_that_cannot_be_meant_is_refused_with_what_can(
+    bad: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    from benchmarks.compare.__main__ import main
+
+    with pytest.raises(SystemExit) as ended:
+        main(bad)
+    assert ended.value.code == 2
+    assert f"give a number from {'0 to 3600' if bad[0] == '--warm-s' else '1 to 100'}" in capsys.readouterr().err
+
+
+def test_a_report_of_nothing_leaves_what_is_published(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from benchmarks.compare import __main__ as compare
+
+    monkeypatch.setattr(compare, "CHECKOUT", str(tmp_path))
+    assert compare.main(["--report"]) == 2
+    assert capsys.readouterr().err.startswith("Nothing has been measured here yet.")
+    assert not (tmp_path / "docs").exists()

@@ -7,10 +7,10 @@ The rules, so that nobody need believe us (docs/performance.md has the results):
 - **Same topics**, made by the same calls with the same settings. Each side starts as its own start script starts it:
   Kafka with its `config/server.properties`, G1 and a heap of 1 GB; `strandline serve`. Nothing is tuned for one side.
 - **Turns.** All sides run at once, and one works at a time. Who goes first changes from round to round, the first round
-  of each load is thrown away, and before the first load each side has worked until its cost no longer falls: the JVM
-  has compiled what it will.
+  of each load is thrown away, and before the first load each side has worked for a minute (`--warm-s`): the JVM has
+  compiled most of what it will.
 - **The broker's CPU time comes first**: of its process and what that has started, exact to the microsecond, whichever
   thread it was. Neighbours on shared cores lengthen everything else.
-- **Every row is kept**, also where we lose. A figure is the median of its turns, a ratio the median of the ratios of
-  each round, and the spread half the range between the quartiles.
+- **Every row is kept**, also where we lose, with the commit and the machine it was measured on. A figure is the median
+  of its turns, a ratio the median of the ratios of each round, beside the range in which half of them lie.
 """

@@ -6,6 +6,7 @@ import argparse
 import signal
 import sys
 from collections.abc import Sequence
+from typing import TypeVar
 
 from tests.interop.kafka import Kafka, RefereeMissing, fetch
 
@@ -13,6 +14,7 @@ from benchmarks.compare.bench import Scale
 from benchmarks.compare.catalogue import all_loads, chosen
 from benchmarks.compare.load_kind import Stage
 from benchmarks.compare.page import FIGURES, write_page
+from benchmarks.compare.provenance import of_this_run
 from benchmarks.compare.results import Store
 from benchmarks.compare.runner import Runner
 from benchmarks.compare.side import CompareFailed
@@ -21,6 +23,8 @@ from benchmarks.scratch import CHECKOUT, scratch_folder
 
 SERIES = {Stage.UNSTARTED: "4.3", Stage.ALONE: "4.3", Stage.IN_THREES: "3.9"}
 FULL_ROUNDS, QUICK_ROUNDS = 7, 3
+FULL_WARM_S, QUICK_WARM_S = 60.0, 5.0
+Number = TypeVar("Number", int, float)
 PUBLISHED = f"{CHECKOUT}/docs/{FIGURES}/figures.json"
 
 
@@ -38,7 +42,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         scale = Scale(options.quick, options.rounds or (QUICK_ROUNDS if options.quick else FULL_ROUNDS))
         try:
             with scratch_folder() as scratch:
-                Runner(_fetch_kafkas(), scratch, scale, store).run([known[name] for name in wanted])
+                provenance = of_this_run(scratch, _warm_s(options))
+                Runner(_fetch_kafkas(), scratch, scale, store, provenance).run([known[name] for name in wanted])
         except RefereeMissing as problem:
             print(f"Nothing can be compared. {problem}", file=sys.stderr)
             return 1
@@ -49,9 +54,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
             print(f"The run ended early. {problem}", file=sys.stderr)
             names = list(known)
     results = store.all(known)
+    if not results:  # and what is published stays
+        print("Nothing has been measured here yet. Add --published to report what was elsewhere.", file=sys.stderr)
+        return 2
     print_summary(results)
     write_page(results, folder if options.quick and not options.page else f"{CHECKOUT}/docs")
-    return 0 if all(_is_measured(store, name) for name in names) else 1
+    return 0 if options.report or all(_is_measured(store, name) for name in names) else 1
+
+
+def _warm_s(options: argparse.Namespace) -> float:
+    given: float | None = options.warm_s
+    return given if given is not None else QUICK_WARM_S if options.quick else FULL_WARM_S
 
 
 def _is_measured(store: Store, name: str) -> bool:
@@ -72,13 +85,39 @@ def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
         "--only", action="append", choices=all_loads(), metavar="ROW", help="this load; may be given again"
     )
     parser.add_argument("--quick", action="store_true", help="fewer loads and less of each: a few minutes")
-    parser.add_argument("--rounds", type=int, help=f"turns of each side ({FULL_ROUNDS}, or {QUICK_ROUNDS} when quick)")
+    parser.add_argument(
+        "--rounds", type=_rounds, help=f"turns of each side ({FULL_ROUNDS}, or {QUICK_ROUNDS} when quick)"
+    )
+    parser.add_argument(
+        "--warm-s",
+        type=_seconds,
+        metavar="SECONDS",
+        help=f"how long each side works before its first row ({FULL_WARM_S:g}, or {QUICK_WARM_S:g} when quick)",
+    )
     parser.add_argument("--whole-grid", action="store_true", help="all 72 kinds of producing")
     parser.add_argument("--resume", action="store_true", help="leave out what has been measured already")
     parser.add_argument("--published", action="store_true", help="rows not measured here yet are told as published")
     parser.add_argument("--page", action="store_true", help="a quick run writes docs/performance.md too")
     parser.add_argument("--report", action="store_true", help="measure nothing; table and page from what is there")
     return parser.parse_args(arguments)
+
+
+def _seconds(text: str) -> float:
+    return _within(float, text, 0, 3600)
+
+
+def _rounds(text: str) -> int:
+    return _within(int, text, 1, 100)
+
+
+def _within(kind: type[Number], text: str, least: Number, most: Number) -> Number:
+    try:
+        value = kind(text)
+    except ValueError:
+        value = least - 1
+    if not least <= value <= most:
+        raise argparse.ArgumentTypeError(f"give a number from {least} to {most}, not {text!r}")
+    return value
 
 
 if __name__ == "__main__":

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import re
 import sys
 from collections.abc import Sequence
 from typing import Any
 
+from benchmarks.compare.growth import GROWTHS, Point, points_of
 from benchmarks.compare.ratios import Line, lines_of
 from benchmarks.compare.results import Result
 
@@ -16,10 +16,6 @@ BARS = {
     "requests.png": ("Broker CPU for 1,000 requests (ms; shorter is better)", "cpu_ms_per_1000_requests"),
     "throughput.png": ("Throughput (MB/s; longer is better)", "mb_per_s"),
     "latency.png": ("Latency, 99th percentile (ms; shorter is better)", "p99_ms"),
-}
-GROWTH = {
-    "growth-partitions.png": ("Broker CPU a record, by partitions (µs)", r"partitions-(\d+)"),
-    "growth-segments.png": ("Broker CPU a record, by segments read (µs)", r"segments-(\d+)"),
 }
 
 
@@ -39,14 +35,11 @@ def draw_charts(results: Sequence[Result], folder: str) -> list[tuple[str, str]]
         if chosen := [line for line in lines if line.name == metric]:
             _draw_bars(pyplot, chosen, title, f"{folder}/{name}")
             drawn.append((name, title))
-    for name, (title, pattern) in GROWTH.items():
-        points = [
-            (int(match[1]), line)
-            for line in lines
-            if line.name == "cpu_us_per_record" and (match := re.fullmatch(pattern, line.load))
-        ]
-        if len(points) > 1:
-            _draw_growth(pyplot, sorted(points, key=lambda point: point[0]), title, f"{folder}/{name}")
+    for name, growth in GROWTHS.items():
+        ours, theirs = points_of(lines, growth)
+        if len(ours) > 1:
+            title = f"Broker CPU for {growth.does} a record, by {growth.what} (µs)"
+            _draw_growth(pyplot, ours, theirs, title, growth.what, f"{folder}/{name}")
             drawn.append((name, title))
     return drawn
 
@@ -56,18 +49,26 @@ def _draw_bars(pyplot: Any, lines: Sequence[Line], title: str, path: str) -> Non
     places = range(len(lines))
     axes.barh([at - 0.2 for at in places], [line.ours for line in lines], 0.38, color=OURS_COLOUR, label="Strandline")
     axes.barh([at + 0.2 for at in places], [line.theirs for line in lines], 0.38, color=THEIRS_COLOUR, label="Kafka")
+    axes.margins(y=0.01)
     axes.set_yticks(list(places), [line.title for line in lines], fontsize=8)
     axes.invert_yaxis()
     axes.set_xscale("log")
+    axes.xaxis.set_major_formatter("{x:g}")
+    axes.set_xlabel(f"{lines[0].metric.unit}, on a logarithmic axis: lengths are not in proportion", fontsize=8)
     _finish(pyplot, figure, axes, title, path)
 
 
-def _draw_growth(pyplot: Any, points: Sequence[tuple[int, Line]], title: str, path: str) -> None:
+def _draw_growth(pyplot: Any, ours: Sequence[Point], theirs: Sequence[Point], title: str, what: str, path: str) -> None:
     figure, axes = pyplot.subplots(figsize=(7, 3.5))
-    counts = [count for count, _ in points]
-    axes.plot(counts, [line.ours for _, line in points], "o-", color=OURS_COLOUR, label="Strandline")
-    axes.plot(counts, [line.theirs for _, line in points], "o-", color=THEIRS_COLOUR, label="Kafka")
+    for points, colour, label in ((ours, OURS_COLOUR, "Strandline"), (theirs, THEIRS_COLOUR, "Kafka")):
+        counts = [point.count for point in points]
+        axes.plot(counts, [point.middle for point in points], "o-", color=colour, label=f"{label}, median")
+        least, most = ([edge(point.rounds) for point in points] for edge in (min, max))
+        axes.fill_between(counts, least, most, color=colour, alpha=0.2, label="all rounds")
     axes.set_xscale("log")
+    axes.set_xticks([point.count for point in ours], [f"{point.count:,}" for point in ours])
+    axes.set_xlabel(f"{what}, on a logarithmic axis", fontsize=8)
+    axes.set_ylabel("µs of broker CPU", fontsize=8)
     axes.set_ylim(bottom=0)
     _finish(pyplot, figure, axes, title, path)
 
@@ -76,6 +77,5 @@ def _finish(pyplot: Any, figure: Any, axes: Any, title: str, path: str) -> None:
     axes.set_title(title, fontsize=10, loc="left")
     axes.grid(axis="both", alpha=0.25)
     axes.legend(fontsize=8)
-    figure.tight_layout()
-    figure.savefig(path, dpi=80)
+    figure.savefig(path, dpi=80, bbox_inches="tight")  # as wide as the longest label wants
     pyplot.close(figure)

@@ -21,6 +21,7 @@ class Load:
     name: str  # for --only
     title: str
     stage: Stage = field(default=Stage.ALONE)
+    note: str = field(default="")  # what must be said beside its figures
     rounds_max: int = field(default=100)  # for those whose turns take long
 
     def prepare(self, bench: Bench) -> None:

@@ -1,23 +1,30 @@
-"""docs/performance.md: what a person wrote of it stays, what lies between the two marks is written by each full run."""
+"""docs/performance.md: what a person wrote of it stays; what lies between marks is written by each full run.
+
+There are two such parts: a summary at the top, with everything that matters, and every figure at the end.
+"""
 
 from __future__ import annotations
 
 import json
 import os
-import platform
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from itertools import groupby
 
+from benchmarks.compare import sources
+from benchmarks.compare.catalogue import all_loads
 from benchmarks.compare.charts import draw_charts
-from benchmarks.compare.ratios import Line, lines_of, number
+from benchmarks.compare.findings import findings
+from benchmarks.compare.ratios import Line, Verdict, lines_of, number, with_verdict
 from benchmarks.compare.results import Result
-from benchmarks.scratch import CHECKOUT, file_system_of
+from benchmarks.compare.sources import Notes
 
-BEGIN = "<!-- begin: written by make compare -->"
-END = "<!-- end: written by make compare -->"
 PAGE = "performance.md"
-FIGURES = "performance"  # the folder with charts and raw figures
+FIGURES = "performance"  # the folder with charts, raw figures and notes
+SUMMARY, TABLE = "summary", "every figure"
+BEGIN = "<!-- begin: {}, written by make compare -->"
+END = "<!-- end: {} -->"
+TITLE = "# Strandline beside Apache Kafka\n"
 
 
 def write_page(results: Sequence[Result], folder: str) -> None:
@@ -26,10 +33,12 @@ def write_page(results: Sequence[Result], folder: str) -> None:
         json.dump([_compact(result) for result in results], file)
         file.write("\n")
     charts = draw_charts(results, f"{folder}/{FIGURES}")
+    notes = sources.read_notes(f"{folder}/{FIGURES}/notes.json")
     path = f"{folder}/{PAGE}"
-    head, tail = _around(path)
+    text = _replaced(_read(path), SUMMARY, _summary(results, charts, notes))
+    text = _replaced(text, TABLE, _table(results, notes))
     with open(path, "w", encoding="utf-8") as file:
-        file.write("\n".join([head + BEGIN, *_written(results, charts), END + tail]))
+        file.write(text)
     print(f"written: {os.path.relpath(path)}")
 
 
@@ -42,66 +51,73 @@ def _compact(result: Result) -> dict[str, object]:
     return asdict(result) | {"turns": turns}
 
 
-def _around(path: str) -> tuple[str, str]:
+def _read(path: str) -> str:
     try:
         with open(path, encoding="utf-8") as file:
-            head, _, rest = file.read().partition(BEGIN)
+            return file.read()
     except FileNotFoundError:
-        return "# Strandline beside Apache Kafka\n\n", "\n"
-    return head, rest.partition(END)[2]
+        return TITLE
 
 
-def _written(results: Sequence[Result], charts: Sequence[tuple[str, str]]) -> list[str]:
+def _replaced(text: str, part: str, lines: Iterable[str]) -> str:
+    """A page that has no marks for it gets them at its end."""
+    begin, end = BEGIN.format(part), END.format(part)
+    if begin not in text or end not in text:
+        text = f"{text}\n{begin}\n{end}\n"
+    head, _, rest = text.partition(begin)
+    return "\n".join([head + begin, "", *lines, "", end + rest.partition(end)[2]])
+
+
+def _summary(results: Sequence[Result], charts: Sequence[tuple[str, str]], notes: Notes) -> list[str]:
+    if not results:
+        return ["Nothing has been measured yet."]
     lines = lines_of(results)
-    written = ["", _circumstances(results), ""]
+    lost, undecided = with_verdict(lines, Verdict.LOST), with_verdict(lines, Verdict.UNDECIDED)
+    written = ["## What it came to", "", *findings(lines, sources.run_numbers(results)), ""]
+    written += ["### Where we lose", "", *(map(_told, lost) if lost else ["In no row of this run."]), ""]
+    written += ["### Undecided", "", *(map(_told, undecided) if undecided else ["Nothing."]), ""]
     written += [f"![{title}]({FIGURES}/{name})" for name, title in charts]
-    written += ["", "### Where we lose", "", *_losses(lines), "", "### Every figure", ""]
-    written += ["| load | | Strandline | Kafka | better by | spread |", "|---|---|---:|---:|---:|---:|"]
-    for title, group in groupby(lines, lambda line: line.title):
-        for at, line in enumerate(group):
-            written.append(_row("" if at else title, line))
-    failures = [f"- {result.title}: {result.failure}" for result in results if result.failure]
-    return [*written, *(["", "Not measured:", "", *failures] if failures else []), ""]
+    written += ["", "### Which rows come from where", "", *sources.told(results, notes)]
+    return [*written, "", f"Raw figures, round by round: [figures.json]({FIGURES}/figures.json)."]
 
 
-def _row(title: str, line: Line) -> str:
-    better = f"**×{number(line.better_by)}**" if line.is_lost else f"×{number(line.better_by)}"
+def _told(line: Line) -> str:
+    lower, upper = map(number, line.quartiles)
     unit = f" {line.metric.unit}" if line.metric.unit else ""
     return (
-        f"| {title} | {line.metric.title} | {number(line.ours)}{unit} | {number(line.theirs)}{unit} | {better} "
-        f"| ±{line.spread:.0%} |"
+        f"- {line.title}: {line.metric.title}, {number(line.ours)} to {number(line.theirs)}{unit}, "
+        f"×{number(line.better_by_medians)} by medians; by rounds ×{number(line.better_by)}, half of them ×{lower} to "
+        f"×{upper} ({len(line.our_rounds)} rounds)"
     )
 
 
-def _losses(lines: Sequence[Line]) -> list[str]:
-    lost = sorted((line for line in lines if line.is_lost), key=lambda line: line.better_by)
-    if not lost:
-        return ["In no row of this run."]
-    return [
-        f"- {line.title}: {line.metric.title}, {number(line.ours)} to {number(line.theirs)} {line.metric.unit}".rstrip()
-        + f" (×{number(line.better_by)} ±{line.spread:.0%})"
-        for line in lost
+def _table(results: Sequence[Result], notes: Notes) -> list[str]:
+    remarks, runs = _remarks(results, notes), sources.run_numbers(results)
+    written = [
+        "| run | load | | Strandline | Kafka | better by | half of the rounds | |",
+        "|---:|---|---|---:|---:|---:|---:|---|",
     ]
+    for (load, title), group in groupby(lines_of(results), lambda line: (line.load, line.title)):
+        for at, line in enumerate(group):
+            written.append(_row("|" if at else f"{runs[load]} | {title}{remarks.get(load, '')}", line))
+    failures = [f"- {result.title}: {result.failure}" for result in results if result.failure]
+    return [*written, *(["", "Not measured:", "", *failures] if failures else [])]
 
 
-def _circumstances(results: Sequence[Result]) -> str:
-    if not results:
-        return "Nothing has been measured yet."
-    versions = sorted({version for result in results for version in [result.versions["kafka"]]})
-    dates = sorted(result.measured_at for result in results)
-    busy = max(result.load_average for result in results)
-    rounds = max(len(turns) for result in results for turns in result.turns.values())
-    size = " This was a quick run, with small loads." if any(result.is_quick for result in results) else ""
+def _remarks(results: Sequence[Result], notes: Notes) -> dict[str, str]:
+    """What must be said at the row itself."""
+    known = {load.name: [load.note] for load in all_loads().values() if load.note}
+    for change in notes.changes:
+        for result in sources.older(results, change):
+            known.setdefault(result.name, []).append(f"older than `{change.commit}`")
+    return {name: f" *({'; '.join(remarks)})*" for name, remarks in known.items()}
+
+
+def _row(load: str, line: Line) -> str:
+    unit = f" {line.metric.unit}" if line.metric.unit else ""
+    lower, upper = map(number, line.quartiles)
+    verdict = {Verdict.LOST: "**lost**", Verdict.UNDECIDED: "undecided"}.get(line.verdict, "")
     return (
-        f"Measured from {dates[0]} to {dates[-1]} on {os.cpu_count()} cores of {_processor()}, "
-        f"Linux {platform.release()}, {file_system_of(CHECKOUT)}, Python {platform.python_version()}; "
-        f"Apache Kafka {' and '.join(versions)}. "
-        f"Up to {rounds} rounds each, at a load average of up to {busy:.1f}.{size} Raw figures: "
-        f"[figures.json]({FIGURES}/figures.json)."
+        f"| {load} | {line.metric.title} | {number(line.ours)}{unit} | {number(line.theirs)}{unit} "
+        f"| ×{number(line.better_by)} | ×{lower} to ×{upper} | {verdict} |"
     )
-
-
-def _processor() -> str:
-    with open("/proc/cpuinfo", encoding="utf-8") as file:
-        names = [line.partition(":")[2].strip() for line in file if line.startswith("model name")]
-    return names[0] if names else platform.machine()

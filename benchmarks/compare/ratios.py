@@ -1,9 +1,10 @@
-"""From turns to lines of the table: medians, and by how much we are better."""
+"""From turns to lines of the table: medians, by how much we are better, and whether that is decided."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from enum import Enum
 from statistics import median, quantiles
 
 from benchmarks.compare.metrics import METRICS, Metric
@@ -14,28 +15,80 @@ LEAST = 1e-9
 EVEN = 0.03  # nearer to each other than this is neither won nor lost
 
 
+class Verdict(Enum):
+    WON = "won"
+    EVEN = "even"
+    UNDECIDED = "undecided"
+    LOST = "lost"
+
+
 @dataclass(frozen=True, slots=True)
 class Line:
+    """One metric of one load. Ratios are 2 for half the cost or twice the rate; below 1 we lose."""
+
     load: str
     title: str
     name: str  # of the metric
-    ours: float
-    theirs: float
-    better_by: float  # 2: half the cost, or twice the rate; below 1 we lose
-    spread: float  # half the range between the quartiles, as a part of `better_by`
+    our_rounds: tuple[float, ...]
+    their_rounds: tuple[float, ...]
 
     @property
     def metric(self) -> Metric:
         return METRICS[self.name]
 
     @property
-    def is_lost(self) -> bool:
-        return self.better_by < 1 - EVEN
+    def ours(self) -> float:
+        return median(self.our_rounds)
+
+    @property
+    def theirs(self) -> float:
+        return median(self.their_rounds)
+
+    @property
+    def better_by(self) -> float:
+        """The median of what each round came to."""
+        return median(self._ratios())
+
+    @property
+    def better_by_medians(self) -> float:
+        """Where rounds disagree it may be on the other side of 1 than the median of their ratios."""
+        return self._ratio(self.ours, self.theirs)
+
+    @property
+    def quartiles(self) -> tuple[float, float]:
+        """Half of the rounds lie between them."""
+        ratios = self._ratios()
+        if len(ratios) < 2:
+            return ratios[0], ratios[0]
+        lower, _, upper = quantiles(ratios, n=4, method="inclusive")
+        return lower, upper
+
+    @property
+    def verdict(self) -> Verdict:
+        """Lost by either way of counting is lost; what is not, and has quartiles on both sides of 1, is undecided."""
+        lower, upper = self.quartiles
+        if min(self.better_by, self.better_by_medians) < 1 - EVEN:
+            return Verdict.LOST
+        if lower < 1 < upper and not (_is_even(lower) and _is_even(upper)):
+            return Verdict.UNDECIDED
+        return Verdict.EVEN if _is_even(self.better_by) else Verdict.WON
+
+    def _ratios(self) -> list[float]:
+        return [self._ratio(our, their) for our, their in zip(self.our_rounds, self.their_rounds, strict=True)]
+
+    def _ratio(self, our: float, their: float) -> float:
+        return our / max(their, LEAST) if self.metric.is_better_larger else their / max(our, LEAST)
 
 
 def lines_of(results: Iterable[Result]) -> list[Line]:
     return [
-        _line(result, name)
+        Line(
+            result.name,
+            result.title,
+            name,
+            tuple(turn[name] for turn in result.turns[OURS]),
+            tuple(turn[name] for turn in result.turns[THEIRS]),
+        )
         for result in results
         if not result.failure
         for name in METRICS
@@ -43,22 +96,14 @@ def lines_of(results: Iterable[Result]) -> list[Line]:
     ]
 
 
-def _line(result: Result, name: str) -> Line:
-    ours = [turn[name] for turn in result.turns[OURS]]
-    theirs = [turn[name] for turn in result.turns[THEIRS]]
-    pairs = list(zip(ours, theirs, strict=True))
-    if METRICS[name].is_better_larger:
-        ratios = [our / max(their, LEAST) for our, their in pairs]
-    else:
-        ratios = [their / max(our, LEAST) for our, their in pairs]
-    return Line(result.name, result.title, name, median(ours), median(theirs), median(ratios), _spread(ratios))
+def with_verdict(lines: Sequence[Line], verdict: Verdict) -> list[Line]:
+    """The worst first."""
+    chosen = (line for line in lines if line.verdict is verdict)
+    return sorted(chosen, key=lambda line: min(line.better_by, line.better_by_medians))
 
 
-def _spread(values: Sequence[float]) -> float:
-    if len(values) < 2:
-        return 0.0
-    lower, middle, upper = quantiles(values, n=4, method="inclusive")
-    return (upper - lower) / 2 / middle if middle else 0.0
+def _is_even(ratio: float) -> bool:
+    return abs(ratio - 1) <= EVEN
 
 
 def number(value: float) -> str:

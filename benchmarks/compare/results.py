@@ -7,8 +7,10 @@ import os
 import time
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
+from typing import Any
 
 from benchmarks.compare.load_kind import Measured
+from benchmarks.compare.provenance import Provenance, from_json
 
 
 @dataclass(slots=True)
@@ -22,6 +24,12 @@ class Result:
     is_quick: bool = False
     measured_at: str = field(default_factory=lambda: time.strftime("%Y-%m-%d %H:%M"))
     failure: str = ""  # a sentence, where there are no figures
+    provenance: Provenance | None = None  # of the first results it was not kept
+
+
+def result_from(kept: dict[str, Any]) -> Result:
+    known = kept.get("provenance")
+    return Result(**kept | {"provenance": from_json(known) if known else None})
 
 
 class Store:
@@ -40,13 +48,13 @@ class Store:
         with open(figures_path, encoding="utf-8") as file:
             for published in json.load(file):
                 if self.find(published["name"]) is None:
-                    self.save(Result(**published))
+                    self.save(result_from(published))
 
     def find(self, name: str) -> Result | None:
         """None where it was never measured, or only in vain."""
         try:
             with open(self._path(name), encoding="utf-8") as file:
-                return Result(**json.load(file))
+                return result_from(json.load(file))
         except FileNotFoundError:
             return None
 

@@ -19,24 +19,24 @@ from benchmarks.compare.given_memory import touch_memory
 from benchmarks.compare.load_kind import Load, Measured, Stage
 from benchmarks.compare.loads.starting import Start
 from benchmarks.compare.pool import Pool, client_pool
+from benchmarks.compare.provenance import Provenance
 from benchmarks.compare.results import Result, Store
 from benchmarks.compare.side import OURS, THEIRS, CompareFailed, Side
-
-WARM_REQUESTS = 10_000
-WARM_RECORDS = 100_000
-WARM_ROUNDS_MIN, WARM_ROUNDS_MAX = 4, 12
-STEADY = 0.9
+from benchmarks.compare.warming import warm, warm_once
 
 Turn = Callable[[], Measured]
 FAILURES = (CompareFailed, KafkaException, OSError, ValueError, TimeoutError)
 
 
 class Runner:
-    def __init__(self, kafkas: dict[Stage, Kafka], scratch: str, scale: Scale, store: Store) -> None:
+    def __init__(
+        self, kafkas: dict[Stage, Kafka], scratch: str, scale: Scale, store: Store, provenance: Provenance
+    ) -> None:
         self._kafkas = kafkas
         self._scratch = scratch
         self._scale = scale
         self._store = store
+        self._provenance = provenance
 
     def run(self, loads: Sequence[Load]) -> None:
         for stage in (Stage.UNSTARTED, Stage.ALONE, Stage.IN_THREES):
@@ -65,12 +65,16 @@ class Runner:
         start = brokers.alone if stage is Stage.ALONE else brokers.in_threes
         with start(kafka, folder) as sides, client_pool() as pool:
             versions = {side.name: side.version for side in sides}
-            _warm(sides, pool, self._scale)
+            tell(f"  {warm(sides, self._provenance.warm_s, partial(self._warm_once, pool))}")
             for load in loads:
                 with ExitStack() as stack:
                     benches = [stack.enter_context(_bench(side, pool, self._scale)) for side in sides]
                     turns = {bench.side.name: partial(load.turn, bench) for bench in benches}
                     self._measure(load, versions, turns, [partial(load.prepare, bench) for bench in benches])
+
+    def _warm_once(self, pool: Pool, side: Side) -> float:
+        with _bench(side, pool, self._scale) as bench:
+            return warm_once(bench)
 
     def _measure(
         self,
@@ -95,6 +99,7 @@ class Runner:
             result.failure = f"{name}: {str(problem) or type(problem).__name__}"
         result.load_average = os.getloadavg()[0]
         result.is_quick = self._scale.is_quick
+        result.provenance = self._provenance
         self._store.save(result)
         tell(f"  {load.name}: {result.failure or _glance(result)}  ({time.perf_counter() - begun_s:.0f} s)")
 
@@ -121,29 +126,6 @@ def _bench(side: Side, pool: Pool, scale: Scale) -> Iterator[Bench]:
             bench.close()
         except FAILURES as problem:
             tell(f"  {side.name} kept its topics: {problem}")
-
-
-def _warm(sides: Sequence[Side], pool: Pool, scale: Scale) -> None:
-    """Every side the same work, until it costs none of them much less than the time before: caches, a JVM's code."""
-    costs: dict[str, list[float]] = {side.name: [] for side in sides}
-    for number in range(1, WARM_ROUNDS_MAX + 1):
-        for side in sides:
-            costs[side.name].append(_warm_once(side, pool, scale))
-        if number >= WARM_ROUNDS_MIN and all(found[-1] > STEADY * found[-2] for found in costs.values()):
-            break
-    told = ", ".join(f"{name} {' '.join(f'{cost:.2f}' for cost in found)}" for name, found in costs.items())
-    tell(f"  warm after CPU s of {told}")
-
-
-def _warm_once(side: Side, pool: Pool, scale: Scale) -> float:
-    before_s = side.cpu_s()
-    with _bench(side, pool, scale) as bench, bench.topic() as topic:
-        raw = {"topic": topic, "port": bench.leader_port(topic)}
-        bench.run({"do": "flood", "requests": WARM_REQUESTS, "connections": 4, "window": 5, **raw})
-        bench.run({"do": "ask", "requests": WARM_REQUESTS // 5, **raw})
-        bench.run({"do": "produce", "topic": topic, "partitions": [0], "records": WARM_RECORDS, "record_bytes": 1024})
-        bench.run({"do": "consume", "topic": topic, "partitions": [0], "records": WARM_RECORDS})
-    return side.cpu_s() - before_s
 
 
 @contextmanager

@@ -1,14 +1,14 @@
-"""The table at the terminal: every metric of every load, those we lose marked."""
+"""The table at the terminal: every metric of every load, those marked that we lose or that are undecided."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import groupby
 
-from benchmarks.compare.ratios import Line, lines_of, number
+from benchmarks.compare.ratios import Line, Verdict, lines_of, number, with_verdict
 from benchmarks.compare.results import Result
 
-HEAD = ("", "Strandline", "Kafka", "", "better by", "spread", "")
+HEAD = ("", "Strandline", "Kafka", "", "better by", "half of the rounds", "")
 LEFT_ALIGNED = {0, 3, 6}
 
 
@@ -24,19 +24,20 @@ def print_summary(results: Sequence[Result]) -> None:
     for result in results:
         if result.failure:
             print(f"{result.title}: not measured. {result.failure}")
-    lost = [line for line in lines if line.is_lost]
-    print(f"{len(lines)} figures, {len(lost)} of them lost.")
+    lost, undecided = (len(with_verdict(lines, verdict)) for verdict in (Verdict.LOST, Verdict.UNDECIDED))
+    print(f"{len(lines)} figures, {lost} of them lost and {undecided} undecided.")
 
 
 def _cells(line: Line) -> tuple[str, ...]:
+    lower, upper = map(number, line.quartiles)
     return (
         f"  {line.metric.title}",
         number(line.ours),
         number(line.theirs),
         line.metric.unit,
         f"×{number(line.better_by)}",
-        f"±{line.spread:.0%}",
-        "LOST" if line.is_lost else "",
+        f"×{lower} to ×{upper}",
+        {Verdict.LOST: "LOST", Verdict.UNDECIDED: "undecided"}.get(line.verdict, ""),
     )
 
 

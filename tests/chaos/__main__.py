@@ -10,13 +10,16 @@ import argparse
 import itertools
 import os
 import secrets
+import shlex
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections import deque
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from random import Random
 
+from tests.amounts import some, some_of_it
 from tests.chaos.cuts import Cuts, DisksAndClocks
 from tests.chaos.faults import Bounce, Fault, Kill, KillAll, KillZooKeeperLeader, Pause, ZooKeeperAway
 from tests.chaos.full_disk import FullDisk
@@ -72,6 +75,7 @@ def _run(options: argparse.Namespace) -> int:
         scoreboard = run.run(
             _chosen([known[name] for name in names], options), rate_per_s=options.rate, at_least=options.at_least
         )
+    scoreboard.seed, scoreboard.command = options.seed, command_again(sys.argv[1:], options.seed)
     with open(f"{directory}/scoreboard.json", "w", encoding="utf-8") as file:
         file.write(scoreboard.as_json())
     print(scoreboard)
@@ -79,20 +83,32 @@ def _run(options: argparse.Namespace) -> int:
     return scoreboard.exit_code
 
 
+def command_again(arguments: Sequence[str], seed: int) -> str:
+    """Without the directory, which is used up, and with the seed that was drawn if none was given."""
+    kept, left = [], deque(arguments)
+    while left:
+        name, is_assigned, _ = (argument := left.popleft()).partition("=")
+        if name not in ("--directory", "--seed"):
+            kept.append(argument)
+        elif not is_assigned:
+            left.popleft()
+    return shlex.join(["python", "-m", "tests.chaos", *kept, "--seed", str(seed)])
+
+
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m tests.chaos", description="Faults on real processes.")
     parser.add_argument("--directory", help="for the cluster and the histories")
     parser.add_argument("--network", action="store_true", help="in network namespaces, with three ZooKeepers")
     parser.add_argument("--faults", default=KILLS, help="names, or 'all'; a wrong one is answered with those there are")
-    parser.add_argument("--cycles", type=int, default=1, help="how often all of them, in their order")
-    parser.add_argument("--minutes", type=float, help="instead: for so long, in any order")
+    parser.add_argument("--cycles", type=some, default=1, help="how often all of them, in their order")
+    parser.add_argument("--minutes", type=some_of_it, help="instead: for so long, in any order")
     parser.add_argument("--seed", type=int, default=secrets.randbelow(2**32), help="of all that is left to chance")
     parser.add_argument("--spare-brokers", type=int, choices=(0, 1), default=0, help="for retire; not with --network")
     parser.add_argument("--spark", action="store_true", help="with Spark's exactly-once sink as a client")
-    parser.add_argument("--zookeepers", type=int, default=1)
-    parser.add_argument("--session-ms", type=int, default=4000)
-    parser.add_argument("--rate", type=float, default=300.0, help="records a second")
-    parser.add_argument("--at-least", type=int, default=1000, help="acknowledged records")
+    parser.add_argument("--zookeepers", type=some, default=1)
+    parser.add_argument("--session-ms", type=some, default=4000)
+    parser.add_argument("--rate", type=some_of_it, default=300.0, help="records a second")
+    parser.add_argument("--at-least", type=some, default=1000, help="acknowledged records")
     return parser.parse_args()
 
 

@@ -24,7 +24,7 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Topic
 from confluent_kafka.admin import AdminClient, NewTopic
 from tests.chaos.progress import Progress
 from tests.chaos.stuck_clients import STUCK_S, ClientWatch
-from tests.chaos.transactional import COPYING, Copier, TransactionalWriter
+from tests.chaos.transactional import COPIERS, Copier, TransactionalWriter
 
 from strandline.history.recording import Journal, RecordingConsumer, RecordingProducer
 from strandline.model.partitions import TopicPartition as ModelPartition
@@ -87,7 +87,7 @@ class Load:
         created = admin.create_topics([NewTopic(topic, self.partitions, 3, config=config) for topic in self.topics])
         for topic in self.topics:
             created[topic].result(WAIT_S)
-        for group in (GROUP, COPYING["group.id"]):
+        for group in (GROUP, COPIERS):
             self._begin_group(group)
 
     def _begin_group(self, group: str) -> None:

@@ -42,6 +42,8 @@ class Scoreboard:
     at_least: int
     spark: SparkAccount | None = None
     replaced: Sequence[str] = ()  # clients that had locked themselves up
+    seed: int | None = None  # of all that was left to chance
+    command: str | None = None  # for the same faults in the same order, if not at the same moments
     silences_s: dict[str, list[float]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -90,6 +92,8 @@ class Scoreboard:
 
     def as_fields(self) -> dict[str, Any]:
         return {
+            "seed": self.seed,
+            "command": self.command,
             "seconds": round(self.seconds, 1),
             "acknowledged": self.acknowledgements.count,
             "not_acknowledged": self.acknowledgements.missing,
@@ -143,6 +147,7 @@ class Scoreboard:
             *([] if self.verdict.bad_count == 0 else [f"ANOMALIES:\n{self.verdict}"]),
             *(f"VOID: {each}" for each in self.void_because),
             *(["sound: every promise was kept, and every fault was noticed"] if self.exit_code == SOUND else []),
+            *([] if self.command is None else [f"the same faults again: {self.command}"]),
         ]
         return "\n".join(lines)
 

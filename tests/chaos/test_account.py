@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from tests.broker.running_broker import batch_of
 from tests.chaos import network
+from tests.chaos.__main__ import command_again
 from tests.chaos.availability import Acknowledgements, percentiles
 from tests.chaos.complaints import Complaints
 from tests.chaos.nemesis import Struck
@@ -48,6 +49,16 @@ def test_the_partition_that_was_silent_for_longest_counts() -> None:
     assert scoreboard.silences_s == {"kill-leader": [4.5]}
     assert "kill-leader" in str(scoreboard)
     assert scoreboard.as_fields()["acknowledged"] == 9
+
+
+def test_an_account_has_its_seed_and_the_command_for_the_same_faults() -> None:
+    scoreboard = scoreboard_of(acknowledged_at(ORDERS[0], 1, 2.5, 9), fault())
+    asked = ["--cycles", "17", "--directory", "/tmp/x", "--seed=3", "--faults", "storm,ring"]
+    scoreboard.seed, scoreboard.command = 5, command_again(asked, 5)
+    again = "python -m tests.chaos --cycles 17 --faults storm,ring --seed 5"
+    assert (scoreboard.as_fields()["seed"], scoreboard.as_fields()["command"]) == (5, again)
+    assert str(scoreboard).endswith(f"the same faults again: {again}")
+    assert command_again(["--seed", "3", "--directory=x", "--network"], 3) == "python -m tests.chaos --network --seed 3"
 
 
 def test_a_client_that_was_replaced_is_told_and_many_are_no_accident() -> None:

@@ -27,7 +27,8 @@ CLOSE_TIMEOUT_S = 0.5
 COPY_RECORDS = 200
 Settings = Callable[[str], dict[str, Any]]
 TRANSACTIONAL = {"enable.idempotence": True, "transaction.timeout.ms": 10_000, "linger.ms": 5}
-COPYING = {"group.id": "copiers", "auto.offset.reset": "earliest", "enable.auto.commit": False}
+COPIERS = "copiers"
+COPYING = {"group.id": COPIERS, "auto.offset.reset": "earliest", "enable.auto.commit": False}
 
 
 class TransactionalWriter:

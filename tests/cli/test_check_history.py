@@ -12,6 +12,7 @@ from click.testing import CliRunner, Result
 from tests.history.planting import Line, assign, begin, end, poll, send
 
 from strandline.cli.main import cli
+from strandline.cli.output import EXIT_VOID
 from strandline.history.lines import line_of
 
 SENDS = [send("anna", "a", 0), send("anna", "b", 1), send("anna", "c", 2)]
@@ -120,20 +121,22 @@ def test_no_line_is_long_however_many_claim_an_offset_or_long_a_value_is(tmp_pat
 def test_what_is_known_of_the_run_changes_what_is_bad(tmp_path: Path) -> None:
     path = write(tmp_path / "h.jsonl", *SENDS, *READS_WITH_A_HOLE)
     assert "lost-write: 0 bad, 1 allowed" in check(path, "--may-delete").stdout
+    topics = ["--may-delete-topic", "others", "--may-delete-topic", "orders"]
+    assert "lost-write: 0 bad, 1 allowed" in check(path, *topics).stdout
+    assert "lost-write: 1 bad, 0 allowed" in check(path, *topics[:2], exit_code=1).stdout
     unseen = write(tmp_path / "unseen", *SENDS)
-    assert "unseen: 0 bad, 3 allowed" in check(unseen, exit_code=1).stdout
+    assert "unseen: 0 bad, 3 allowed" in check(unseen, exit_code=EXIT_VOID).stdout
     assert "unseen: 3 bad, 0 allowed" in check(unseen, "--read-to-end", exit_code=1).stdout
     foreign = write(tmp_path / "foreign", *READS)
-    assert "3 records came from writers that are not in the history." in check(foreign).stdout
+    assert "3 records came from writers that are not in the history." in check(foreign, exit_code=EXIT_VOID).stdout
     assert "phantom: 3 bad" in check(foreign, "--all-writers", exit_code=1).stdout
 
 
 def test_too_little_proves_nothing(tmp_path: Path) -> None:
     path = write(tmp_path / "h.jsonl", *SENDS, *READS)
-    assert (
-        check(path, "--at-least", "6", exit_code=1).stderr == "strandline: 5 operations are too few to say anything\n"
-    )
-    assert not check(path, "--at-least", "6", exit_code=1).stdout.startswith("Sound")
+    result = check(path, "--at-least", "6", exit_code=EXIT_VOID)
+    assert result.stderr == "strandline: 5 operations are too few to say anything\n"
+    assert not result.stdout.startswith("Sound")
     check(path, "--at-least", "5")
 
 
@@ -148,13 +151,13 @@ NOTHING_READ = {
 @pytest.mark.parametrize("lines", NOTHING_READ.values(), ids=NOTHING_READ)
 def test_where_nothing_was_read_nothing_can_be_said(tmp_path: Path, lines: list[Line]) -> None:
     path = write(tmp_path / "h.jsonl", *lines)
-    result = check(path, exit_code=1)
+    result = check(path, exit_code=EXIT_VOID)
     assert "Sound" not in result.output
     assert result.stdout.splitlines()[-1].startswith("Void: ")
     assert result.stderr == (
         "strandline: no record was read, so nothing can be said: give the files of the readers too\n"
     )
-    *_, summary = rows(check(path, "--format", "json", exit_code=1))
+    *_, summary = rows(check(path, "--format", "json", exit_code=EXIT_VOID))
     assert (summary["sound"], summary["void"]) == (False, True)
     assert summary["void_because"].startswith("no record was read")
 
@@ -166,16 +169,21 @@ def test_files_of_producers_alone_count_with_those_of_readers(tmp_path: Path) ->
 
 
 @pytest.mark.parametrize(
-    "reads",
+    ("sends", "reads"),
     [
-        [assign("carl", 7), poll("carl", (7, "somebody else's"))],
-        [send("bert", "a", 0), send("bert", "b", 1), send("bert", "c", 2), *READS],
+        (SENDS, [assign("carl", 7), poll("carl", (7, "somebody else's"))]),
+        (SENDS, [send("bert", "a", 0), send("bert", "b", 1), send("bert", "c", 2), *READS]),
+        ([], READS),
+        ([], [poll("carl", (0, "a"))]),
+        ([send("anna", "z", outcome="unknown")], READS),
     ],
-    ids=["others-records", "values-sent-twice"],
+    ids=["others-records", "values-sent-twice", "readers-alone", "a-lone-poll", "nobody-knows-of-the-only-send"],
 )
-def test_where_nothing_of_what_was_sent_was_read_nothing_can_be_said(tmp_path: Path, reads: list[Line]) -> None:
-    path = write(tmp_path / "h.jsonl", *SENDS, *reads)
-    result = check(path, exit_code=1)
+def test_where_nothing_of_what_was_sent_was_read_nothing_can_be_said(
+    tmp_path: Path, sends: list[Line], reads: list[Line]
+) -> None:
+    path = write(tmp_path / "h.jsonl", *sends, *reads)
+    result = check(path, exit_code=EXIT_VOID)
     assert "Sound" not in result.output
     assert "none of the records that were read is known to be one that was sent" in result.stderr
 

@@ -73,6 +73,18 @@ def test_what_is_mended_is_sound_now_and_another_run(path: Path) -> None:
     assert f", then {fingerprint})" in told
 
 
+def test_what_it_was_kept_for_is_told_with_when_it_was_found(path: Path) -> None:
+    scenario = saved_failure(path)
+    sentence = scenario["violation"]["sentence"]
+    assert f"{path} once failed with AcknowledgedStays: {sentence}" in simulate("--scenario", str(path)).stdout
+    path.write_text(json.dumps({**scenario, "about": "One alone.", "found": "2026-11-15 at 7067839"}))
+    told = simulate("--scenario", str(path)).stdout
+    assert f"{path} once failed (2026-11-15 at 7067839) with AcknowledgedStays: {sentence}" in told
+    assert f"{path} (One alone.): it is sound now, and failed as AcknowledgedStays" in told
+    (run,) = json.loads(simulate("--scenario", str(path), "--format", "json").stdout)["runs"]
+    assert run["scenario"]["found"] == "2026-11-15 at 7067839"
+
+
 def test_what_fails_as_something_else_says_so(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     scenario = saved_failure(path)
     scenario["violation"]["invariant"] = "OneLeader"
@@ -172,6 +184,7 @@ def broken(**changes: Any) -> str:
         (broken(colour="red"), "options has colour, which is not known"),
         (broken(surprise=1), "it has surprise, which is not known"),
         (broken(about=1), "about is not text"),
+        (broken(found=1), "found is not text"),
         (broken(fingerprint=None), "fingerprint is not text"),
         (broken(violation="OneLeader"), "violation is not an object"),
         (broken(violation={}), "invariant is missing"),

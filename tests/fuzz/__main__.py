@@ -11,9 +11,12 @@ from tests.fuzz.verdict import faults
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description="Mutated frames against a broker process.")
-    parser.add_argument("--frames", type=int, default=200_000)
-    parser.add_argument("--seed", type=int, default=None, help="to do again what an earlier run did")
+    parser = argparse.ArgumentParser(
+        prog="python -m tests.fuzz",
+        description="Requests of every API and version, most of them damaged, against a broker process.",
+    )
+    parser.add_argument("--frames", type=int, default=200_000, help="how many requests (default: %(default)s)")
+    parser.add_argument("--seed", type=int, help="to send again what an earlier run sent (default: a fresh one)")
     options = parser.parse_args()
     seed = secrets.randbelow(2**32) if options.seed is None else options.seed
     report, said = fuzz(options.frames, seed)
@@ -21,6 +24,7 @@ def main() -> int:
     found = faults(report, said)
     for fault in found:
         print(f"FAULT: {fault}")
+    print(f"the same frames again: python -m tests.fuzz --frames {options.frames} --seed {seed}")
     return 1 if found else 0
 
 

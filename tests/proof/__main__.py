@@ -9,17 +9,27 @@ from __future__ import annotations
 import argparse
 import secrets
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
+from tests.amounts import some, some_of_it
 from tests.proof.processes import prove_chaos, prove_frames, prove_kills
 from tests.proof.results import Result
 from tests.proof.scoreboard import PARTS, as_text, rows, write_document
 from tests.proof.simulated import prove_mutations, prove_seeds
 from tests.proof.stored import prove_crashes
 
+AMOUNTS: tuple[tuple[str, float, str], ...] = (
+    ("--seeds", 200, "seeds: in the simulator"),
+    ("--mutation-seeds", 500, "mutations: seeds for each safeguard that is switched off, at most, from 1 on"),
+    ("--crash-runs", 40, "crashes: random runs of a log, with power lost after every step"),
+    ("--frames", 200_000, "frames: requests sent to a broker, most of them damaged"),
+    ("--kill-cycles", 17, "kills: of leader, follower and controller, each so often"),
+    ("--minutes", 5.0, "chaos: so long"),
+)
 
-def main() -> int:
-    options = _options()
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    options = _options(arguments)
     proofs: dict[str, Callable[[], Result]] = {
         "seeds": lambda: prove_seeds(options.seeds, options.seed),
         "mutations": lambda: prove_mutations(options.mutation_seeds),
@@ -41,19 +51,22 @@ def main() -> int:
     return 0 if are_sound else 1
 
 
-def _options() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="python -m tests.proof", description="Tries to break everything.")
-    parser.add_argument(
-        "parts", nargs="*", metavar="PART", help=f"of {', '.join(PARTS)}, scoreboard; all, if none is named"
+def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        prog="python -m tests.proof",
+        description="Tries to break everything, and writes what came of it to docs/proof.md. Exit code 0: all that was"
+        " run is sound. 1: something broke, or a part could not run here. 2: the command was misused.",
+        epilog="example: python -m tests.proof seeds frames --seeds 2000 --frames 1000000",
     )
-    parser.add_argument("--seed", type=int, default=secrets.randbelow(2**31), help="the first; fresh if not given")
-    parser.add_argument("--seeds", type=int, default=200, help="in the simulator")
-    parser.add_argument("--mutation-seeds", type=int, default=500, help="at most for each safeguard")
-    parser.add_argument("--crash-runs", type=int, default=40, help="of the log, each with a crash after every step")
-    parser.add_argument("--frames", type=int, default=200_000, help="mutated")
-    parser.add_argument("--kill-cycles", type=int, default=17, help="of leader, follower and controller")
-    parser.add_argument("--minutes", type=float, default=5.0, help="of chaos")
-    options = parser.parse_args()
+    parts_help = f"of {', '.join(PARTS)}, scoreboard, which runs nothing (default: all of them)"
+    parser.add_argument("parts", nargs="*", metavar="PART", help=parts_help)
+    parser.add_argument("--seed", type=int, help="the first of each part but the mutations (default: a fresh one)")
+    for name, amount, what in AMOUNTS:
+        kind = some if isinstance(amount, int) else some_of_it
+        parser.add_argument(name, type=kind, default=amount, metavar="N", help=f"{what} (default: {amount})")
+    options = parser.parse_args(arguments)
+    if options.seed is None:
+        options.seed = secrets.randbelow(2**31)
     unknown = [part for part in options.parts if part not in (*PARTS, "scoreboard")]
     if unknown:
         parser.error(f"there is no part {', '.join(unknown)}; there are {', '.join(PARTS)} and scoreboard")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import subprocess
 import sys
 import time
@@ -32,36 +33,36 @@ def prove_frames(frames: int, seed: int) -> Result:
             figures[name] += getattr(report, name)
     figures["kinds"] = len(kinds)
     seconds = time.monotonic() - began_s
-    return result("frames", sound=not problems, seconds=seconds, figures=figures, problems=problems)
+    command = f"python -m tests.proof frames --frames {frames} --seed {seed}"
+    return result("frames", sound=not problems, seconds=seconds, figures=figures, command=command, problems=problems)
 
 
 def prove_kills(cycles: int, seed: int) -> Result:
     at_least = str(4_000 * cycles)
-    return _chaos("kills", ["--cycles", str(cycles), "--rate", "450", "--at-least", at_least, "--seed", str(seed)])
+    return _chaos("kills", seed, ["--cycles", str(cycles), "--rate", "450", "--at-least", at_least])
 
 
 def prove_chaos(minutes: float, seed: int) -> Result:
     at_least = str(int(minutes * 1_600))
     return _chaos(
         "chaos",
-        [
-            *("--network", "--spark", "--faults", "all"),
-            *("--minutes", str(minutes), "--at-least", at_least, "--seed", str(seed)),
-        ],
+        seed,
+        ["--network", "--spark", "--faults", "all", "--minutes", str(minutes), "--at-least", at_least],
     )
 
 
-def _chaos(part: str, arguments: list[str]) -> Result:
+def _chaos(part: str, seed: int, wishes: list[str]) -> Result:
     began_s, directory = time.monotonic(), os.path.abspath(f"{LEFT_OVERS}/{part}-{os.getpid()}")
-    command = [sys.executable, "-m", "tests.chaos", "--directory", directory, *arguments]
-    code = subprocess.run(command, check=False).returncode
+    arguments = [*wishes, "--seed", str(seed)]
+    ran = [sys.executable, "-m", "tests.chaos", "--directory", directory, *arguments]
+    code = subprocess.run(ran, check=False).returncode
     seconds = time.monotonic() - began_s
-    figures: dict[str, Any] = {"directory": os.path.relpath(directory)}
+    figures: dict[str, Any] = {"directory": os.path.relpath(directory), "seed": seed, "exit_code": code}
     problems = []
     try:
         with open(f"{directory}/scoreboard.json", encoding="utf-8") as file:
             found = json.load(file)
-        figures |= {name: value for name, value in found.items() if name != "struck"}
+        figures |= {name: value for name, value in found.items() if name not in ("struck", "command")}
         for name in ("replica_differences", "crashes", "failures", "void_because"):
             problems += [f"{name}: {each}" for each in found[name]]
         problems += _problems_of_spark(found.get("spark"))
@@ -70,7 +71,8 @@ def _chaos(part: str, arguments: list[str]) -> Result:
         problems.append(
             "it cannot run here" if code == NOT_POSSIBLE else f"it ended with {code} and without an account"
         )
-    return result(part, sound=code == 0, seconds=seconds, figures=figures, problems=problems)
+    command = shlex.join(["python", "-m", "tests.chaos", *arguments])
+    return result(part, sound=code == 0, seconds=seconds, figures=figures, command=command, problems=problems)
 
 
 def _problems_of_spark(account: dict[str, Any] | None) -> list[str]:

@@ -13,6 +13,7 @@ from typing import Any
 DIRECTORY = "docs/proof"
 LEFT_OVERS = "build/proof"
 UNKNOWN = "unknown"
+CODE = ("src", "tests/simulation", "tests/fuzz", "tests/chaos")  # what a part proves, and what proves it
 
 
 @dataclass(frozen=True)
@@ -24,6 +25,7 @@ class Result:
     problems: list[str] = field(default_factory=list)
     commit: str = UNKNOWN
     taken: str = ""
+    command: str = ""  # what does the same again, its seed included
 
     def save(self) -> None:
         os.makedirs(DIRECTORY, exist_ok=True)
@@ -34,10 +36,16 @@ class Result:
 
 
 def result(
-    part: str, *, sound: bool, seconds: float, figures: dict[str, Any], problems: list[str] | None = None
+    part: str,
+    *,
+    sound: bool,
+    seconds: float,
+    figures: dict[str, Any],
+    command: str,
+    problems: list[str] | None = None,
 ) -> Result:
     taken = time.strftime("%Y-%m-%d %H:%M", time.gmtime())
-    return Result(part, sound, round(seconds, 1), figures, problems or [], current_commit(), taken)
+    return Result(part, sound, round(seconds, 1), figures, problems or [], current_commit(), taken, command)
 
 
 def load(part: str) -> Result | None:
@@ -51,15 +59,17 @@ def load(part: str) -> Result | None:
 def current_commit() -> str:
     """With a plus where the code is not what was committed."""
     commit = _git("rev-parse", "--short=10", "HEAD")
-    return commit + ("+" if _git("status", "--porcelain", "--", "src", "tests") else "")
+    return commit + ("+" if _git("status", "--porcelain", "--", *CODE, "tests") else "")
 
 
 def measured(found: Result) -> str:
     """When, and at which commit; and how often the code was changed since, if it was."""
     commit = found.commit.rstrip("+")
-    behind = _git("rev-list", "--count", f"{commit}..HEAD", "--", "src")
+    behind = _git("rev-list", "--count", f"{commit}..HEAD", "--", *CODE)
     sentence = f"{found.taken} UTC at {commit}" + (" with changes" if found.commit.endswith("+") else "")
-    if behind in ("", "0"):
+    if not behind:
+        return f"{sentence}, a commit that this clone does not have"
+    if behind == "0":
         return sentence
     return f"{sentence}, {behind} {'commit' if behind == '1' else 'commits'} to the code ago"
 

@@ -6,12 +6,14 @@ from collections.abc import Iterator
 from typing import Any
 
 from tests.proof.results import Result, current_commit, load, measured
+from tests.simulation.load_mutations import ALL_MUTATIONS
 
 from strandline.cli.output import counted
 
 DOCUMENT = "docs/proof.md"
 BEGIN, END = "<!-- scoreboard: make proof writes what follows -->\n", "<!-- end of the scoreboard -->\n"
 PARTS = ("seeds", "mutations", "crashes", "frames", "kills", "chaos")
+SEEDED = ("crashes", "frames", "kills", "chaos")  # with one seed; those of the simulator have theirs in their rows
 Row = tuple[str, str]
 
 
@@ -25,8 +27,18 @@ def rows() -> list[Row]:
             continue
         found += _rows_of(result)
         found += [("!", problem.splitlines()[0]) for problem in result.problems]
+        found += _how_to_repeat(result)
         found.append((f"{part}: measured", measured(result)))
     return found
+
+
+def _how_to_repeat(result: Result) -> Iterator[Row]:
+    if result.part in SEEDED and "seed" in result.figures:
+        yield f"{result.part}: seed", str(result.figures["seed"])
+    elif result.part in SEEDED:
+        yield f"{result.part}: seed", "not kept by this run"
+    if result.command:
+        yield f"{result.part}: to repeat", result.command
 
 
 def _rows_of(result: Result) -> Iterator[Row]:
@@ -34,6 +46,8 @@ def _rows_of(result: Result) -> Iterator[Row]:
     if result.part == "seeds":
         yield "seeds", f"{figures['seeds']:,}, from {figures['first_seed']} on"
         yield "simulated hours", _hours(figures)
+        if figures.get("busy_hours"):
+            yield "busy hours", f"{figures['busy_hours']:,} of these; in the others little is sent and no fault strikes"
         yield (
             "operations",
             f"{figures['acknowledged']:,} acknowledged, {figures['read']:,} read, {figures['steps']:,} steps",
@@ -41,10 +55,7 @@ def _rows_of(result: Result) -> Iterator[Row]:
         yield "faults injected", _by_name(figures["faults"])
         yield "violations", str(figures["violations"])
     elif result.part == "mutations":
-        yield (
-            "mutations caught",
-            f"{figures['caught']} of {figures['mutations']}, within {counted(figures['seeds_max'], 'seed')} each",
-        )
+        yield from _mutation_rows(figures)
     elif result.part == "crashes":
         steps, runs = counted(figures["steps"], "step"), counted(figures["runs"], "run")
         yield "power cuts", f"{figures['crashes']:,}, after each of {steps} of {runs}"
@@ -55,6 +66,23 @@ def _rows_of(result: Result) -> Iterator[Row]:
         yield from _chaos_rows(result.part, figures)
     else:
         yield result.part, "no account"
+
+
+def _mutation_rows(figures: dict[str, Any]) -> Iterator[Row]:
+    """With those that have come and gone since they were measured: none is left out without a word."""
+    within = f"within {counted(figures['seeds_max'], 'seed')} each"
+    yield "mutations caught", f"{figures['caught']} of {figures['mutations']} that were tried, {within}"
+    known = {mutation.name for mutation in ALL_MUTATIONS}
+    gone = [name for name, *_ in figures["table"] if name not in known]
+    not_measured = _not_measured(figures["table"])
+    for title, names in (("not measured", not_measured), ("measured, and gone since", gone)):
+        if names:
+            yield f"mutations: {title}", f"{len(names)}: {'; '.join(names)}"
+
+
+def _not_measured(table: list[list[Any]]) -> list[str]:
+    measured_names = {name for name, *_ in table}
+    return [mutation.name for mutation in ALL_MUTATIONS if mutation.name not in measured_names]
 
 
 def _hours(figures: dict[str, Any]) -> str:
@@ -78,6 +106,7 @@ def _chaos_rows(part: str, figures: dict[str, Any]) -> Iterator[Row]:
         f"{part}: lost, duplicated, out of order",
         f"{figures['lost']}, {figures['doubled']}, {figures['out_of_order']}",
     )
+    yield f"{part}: bad anomalies", str(sum(figures["bad_anomalies"].values()))
     yield f"{part}: unavailable p50, p99", f"{silences['p50']:.1f} s, {silences['p99']:.1f} s"
     compared, differing = figures["replica_bytes_compared"], len(figures["replica_differences"])
     yield f"{part}: replicas compared", f"{counted(compared, 'byte')}, {_differ(differing)}"
@@ -108,7 +137,9 @@ def as_markdown(found: list[Row]) -> str:
     mutations = load("mutations")
     if mutations is not None:
         lines += ["", "| safeguard that was switched off | noticed by | seeds |", "|---|---|---|"]
-        lines += [f"| {name} | {invariant} | {seeds} |" for name, invariant, seeds in mutations.figures["table"]]
+        table = mutations.figures["table"]
+        lines += [f"| {name} | {invariant} | {seeds} |" for name, invariant, seeds in table]
+        lines += [f"| {name} | not measured | |" for name in _not_measured(table)]
     return "\n".join(lines) + "\n"
 
 

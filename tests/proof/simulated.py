@@ -36,11 +36,13 @@ def prove_seeds(seeds: int, first: int) -> Result:
     seconds = time.monotonic() - began_s
     violations = [f"{each.command}: {each.violation}" for each in outcomes if each.violation is not None]
     hours = _hours(outcomes)
+    busy_hours = sum(getattr(each, "busy_ms", 0) for each in outcomes) / MS_PER_HOUR
     faults: Counter[str] = sum((each.faults for each in outcomes), Counter())
     figures = {
         "seeds": seeds,
         "first_seed": first,
         "simulated_hours": round(hours, 2),
+        "busy_hours": round(busy_hours, 2),
         "hours_per_minute": round(hours * 60 / seconds, 2),
         "hours_per_core_minute": round(hours * 60 / max(_core_s() - began_core_s, 0.01), 2),
         "steps": sum(each.steps for each in outcomes),
@@ -49,7 +51,9 @@ def prove_seeds(seeds: int, first: int) -> Result:
         "faults": dict(sorted(faults.items())),
         "violations": len(violations),
     }
-    return result("seeds", sound=not violations, seconds=seconds, figures=figures, problems=violations)
+    command = f"strandline simulate --seed {first} --seeds {seeds}"
+    problems = violations if figures["acknowledged"] else [*violations, "void: nothing was acknowledged in any run"]
+    return result("seeds", sound=not problems, seconds=seconds, figures=figures, command=command, problems=problems)
 
 
 def prove_mutations(seeds_max: int) -> Result:
@@ -69,7 +73,8 @@ def prove_mutations(seeds_max: int) -> Result:
     }
     problems = [f"nobody noticed within {counted(seeds_max, 'seed')}: {name}" for name in missed]
     seconds = time.monotonic() - began_s
-    return result("mutations", sound=not missed, seconds=seconds, figures=figures, problems=problems)
+    command = f"python -m tests.simulation.hunt --seeds {seeds_max}"
+    return result("mutations", sound=not missed, seconds=seconds, figures=figures, command=command, problems=problems)
 
 
 def _hours(outcomes: Sequence[Outcome]) -> float:

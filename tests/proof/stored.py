@@ -24,13 +24,14 @@ def prove_crashes(runs: int, first: int) -> Result:
     whole = [count for count in counts if not isinstance(count, str)]
     figures = {
         "runs": runs,
-        "first_seed": first,
+        "seed": first,
         "steps": sum(count.steps for count in whole),
         "crashes": sum(count.crashes for count in whole),
         "byte_positions": sum(count for count in positions if isinstance(count, int)),
     }
     seconds = time.monotonic() - began_s
-    return result("crashes", sound=not problems, seconds=seconds, figures=figures, problems=problems)
+    command = f"python -m tests.proof crashes --crash-runs {runs} --seed {first}"
+    return result("crashes", sound=not problems, seconds=seconds, figures=figures, command=command, problems=problems)
 
 
 def crash_everywhere(seed: int) -> CrashCount | str:

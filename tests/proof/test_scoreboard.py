@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import os
 import subprocess
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.proof.results import load, result
-from tests.proof.scoreboard import BEGIN, DOCUMENT, END, as_text, rows, write_document
+from tests.proof.scoreboard import BEGIN, DOCUMENT, END, as_markdown, as_text, rows, write_document
+from tests.simulation.load_mutations import ALL_MUTATIONS
 
 
 @pytest.fixture
@@ -30,7 +33,30 @@ def commit(message: str) -> None:
 
 
 def prove_frames(**figures: int) -> None:
-    result("frames", sound=True, seconds=1, figures={"frames": 1_000_000, "kinds": 200, **figures}).save()
+    found = {"frames": 1_000_000, "kinds": 200, **figures}
+    result("frames", sound=True, seconds=1, figures=found, command="python -m tests.proof frames --seed 7").save()
+
+
+def prove_mutations(*names: str) -> None:
+    table = [[name, "StrongIsr", 3] for name in names]
+    figures = {"caught": len(table), "mutations": len(table), "seeds_max": 500, "table": table}
+    result("mutations", sound=True, seconds=1, figures=figures, command="").save()
+
+
+def prove_seeds(**figures: float) -> None:
+    hours = {"simulated_hours": 100.0, "hours_per_minute": 12.0, "hours_per_core_minute": 6.0}
+    counts = {"acknowledged": 5, "read": 4, "steps": 3, "faults": {}, "violations": 0}
+    found = {"seeds": 300, "first_seed": 7, **hours, **counts, **figures}
+    result("seeds", sound=True, seconds=1, figures=found, command="").save()
+
+
+def prove_kills(**figures: Any) -> None:
+    counts = {"acknowledged": 9, "checked_operations": 12, "transactions_committed": 1, "transactions_aborted": 0}
+    wrong = {"lost": 0, "doubled": 0, "out_of_order": 0, "bad_anomalies": {}}
+    silences = {"seconds": 60.0, "faults": {"kill-leader": 1}, "unavailable_s_all": {"p50": 1.0, "p99": 2.0}}
+    replicas: dict[str, Any] = {"replica_bytes_compared": 100, "replica_differences": []}
+    found = {**counts, **wrong, **silences, **replicas, **figures}
+    result("kills", sound=True, seconds=1, figures=found, command="python -m tests.chaos --seed 11").save()
 
 
 @pytest.mark.usefixtures("repository")
@@ -55,6 +81,15 @@ def test_a_part_that_is_about_older_code_says_so() -> None:
 
 
 @pytest.mark.usefixtures("repository")
+def test_a_commit_that_the_clone_does_not_have_does_not_pass_for_the_current_one() -> None:
+    prove_frames()
+    first = load("frames")
+    assert first is not None
+    replace(first, commit="0123456789").save()
+    assert dict(rows())["frames: measured"].endswith(" at 0123456789, a commit that this clone does not have")
+
+
+@pytest.mark.usefixtures("repository")
 def test_a_clone_knows_what_was_proved_elsewhere() -> None:
     prove_frames()
     subprocess.run(["git", "add", "docs"], check=True)
@@ -66,7 +101,7 @@ def test_a_clone_knows_what_was_proved_elsewhere() -> None:
 
 @pytest.mark.usefixtures("repository")
 def test_what_was_found_is_told() -> None:
-    result("kills", sound=False, seconds=1, figures={}, problems=["1 lost\nand more"]).save()
+    result("kills", sound=False, seconds=1, figures={}, command="", problems=["1 lost\nand more"]).save()
     assert ("!", "1 lost") in rows()
     assert "no account" in as_text(rows())
 
@@ -79,3 +114,54 @@ def test_the_document_keeps_everything_else(repository: Path) -> None:
     assert text.startswith(f"# Proof\n{BEGIN}| | |")
     assert text.endswith(f"{END}The rest.\n")
     assert text.count("| frames fuzzed |") == 1
+
+
+@pytest.mark.usefixtures("repository")
+def test_safeguards_that_came_after_the_last_measurement_are_named() -> None:
+    first, second, *others = [mutation.name for mutation in ALL_MUTATIONS]
+    prove_mutations(first, second)
+    found = dict(rows())
+    assert found["mutations caught"] == "2 of 2 that were tried, within 500 seeds each"
+    assert found["mutations: not measured"] == f"{len(others)}: {'; '.join(others)}"
+    table = as_markdown(rows()).splitlines()
+    assert f"| {first} | StrongIsr | 3 |" in table
+    assert f"| {others[0]} | not measured | |" in table
+
+
+@pytest.mark.usefixtures("repository")
+def test_safeguards_that_are_gone_are_named_and_when_all_are_measured_none_is() -> None:
+    names = [mutation.name for mutation in ALL_MUTATIONS]
+    prove_mutations(*names, "a rule of yesterday")
+    found = dict(rows())
+    assert found["mutations: measured, and gone since"] == "1: a rule of yesterday"
+    assert "mutations: not measured" not in found
+    prove_mutations(*names)
+    assert [name for name, _ in rows() if name.startswith("mutations: ")] == ["mutations: measured"]
+
+
+@pytest.mark.usefixtures("repository")
+def test_how_many_hours_were_busy_is_said_where_it_is_known() -> None:
+    prove_seeds(busy_hours=10.5)
+    assert dict(rows())["busy hours"].startswith("10.5 of these; ")
+    prove_seeds(busy_hours=0.0)
+    assert "busy hours" not in dict(rows())
+
+
+@pytest.mark.usefixtures("repository")
+def test_a_part_says_its_seed_and_how_to_repeat_it() -> None:
+    prove_frames(seed=7)
+    prove_kills(seed=11)
+    found = dict(rows())
+    assert (found["frames: seed"], found["kills: seed"]) == ("7", "11")
+    assert found["frames: to repeat"] == "python -m tests.proof frames --seed 7"
+    assert found["kills: to repeat"] == "python -m tests.chaos --seed 11"
+    prove_frames()
+    assert dict(rows())["frames: seed"] == "not kept by this run"
+
+
+@pytest.mark.usefixtures("repository")
+def test_bad_anomalies_of_all_kinds_are_counted_together() -> None:
+    prove_kills()
+    assert dict(rows())["kills: bad anomalies"] == "0"
+    prove_kills(bad_anomalies={"lost-commit": 2, "G1a": 1})
+    assert dict(rows())["kills: bad anomalies"] == "3"

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import pytest
+from tests.amounts import some
 from tests.simulation.load_mutations import ALL_MUTATIONS
 from tests.simulation.mutations import Mutation
 
@@ -16,11 +17,11 @@ from strandline.simulation.failure import Violation
 from strandline.simulation.many_runs import cores, in_order
 from strandline.simulation.options import Options
 from strandline.simulation.runs import run
+from strandline.simulation.unforeseen import SIMULATOR, UNFORESEEN
 
 SECONDS = 60
 SEEDS_AT_ONCE = 20
 UNNOTICED, MISUSED = 1, 2
-UNFORESEEN = "Unforeseen"
 
 
 class Caught(NamedTuple):
@@ -45,7 +46,7 @@ def violation_with(mutation: Mutation, seed: int) -> Violation | None:
 
 def is_noticed(mutation: Mutation, violation: Violation) -> bool:
     """An exception that nobody foresaw may be a fault of the patch: it counts only where it is what must happen."""
-    return violation.invariant != UNFORESEEN or mutation.invariant == UNFORESEEN
+    return violation.invariant == mutation.invariant or violation.invariant not in (UNFORESEEN, SIMULATOR)
 
 
 def hunt(mutations: Sequence[Mutation], seeds_max: int, jobs: int) -> Iterator[Caught]:
@@ -110,17 +111,9 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     )
     parser.add_argument("words", nargs="*", metavar="WORD", help="mutations with any of these in their names; else all")
     parser.add_argument("--list", action="store_true", help="print their names, and hunt for none")
-    parser.add_argument("--seeds", type=_at_least_one, default=500, help="at most for each, from 1 on (%(default)s)")
-    parser.add_argument("--jobs", type=_at_least_one, default=cores(), help="mutations at once (the cores)")
+    parser.add_argument("--seeds", type=some, default=500, help="at most for each, from 1 on (%(default)s)")
+    parser.add_argument("--jobs", type=some, default=cores(), help="mutations at once (the cores)")
     return parser.parse_args(arguments)
-
-
-def _at_least_one(text: str) -> int:
-    if not text.isdecimal():
-        raise argparse.ArgumentTypeError(f"{text} is not a number")
-    if int(text) < 1:
-        raise argparse.ArgumentTypeError(f"{text} is too few: at least 1")
-    return int(text)
 
 
 if __name__ == "__main__":

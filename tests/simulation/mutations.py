@@ -26,7 +26,7 @@ from strandline.broker.replica_fetcher import ReplicaFetcher
 from strandline.broker.replicas import Replicas
 from strandline.broker.session_keeper import SessionKeeper
 from strandline.controller import rules
-from strandline.log import filesystem, producer_state
+from strandline.log import filesystem, producer_state, segment_recovery
 from strandline.log.checkpoints import RECOVERY_POINT_CHECKPOINT
 from strandline.log.directory_opening import DirectoryOpening
 from strandline.log.flush import FlushWork
@@ -41,6 +41,7 @@ from strandline.metadata.operations import Check, SetData
 from strandline.metadata.values import decode_partition_state
 from strandline.model.failures import ErrorCode, Refused
 from strandline.model.partitions import TopicPartition
+from strandline.records.heads import head_of
 from strandline.replication.effects import Adopt, AppendFetched, HighWatermarkMoved
 from strandline.replication.events import IsrRefused
 from strandline.replication.follower import Follower, FollowerState
@@ -431,7 +432,7 @@ MUTATIONS = (
         "StrongIsr",
         5,
     ),
-    Mutation("a follower joins below the epoch's start", join_without_epoch_start, ("die_at_commit",), "StrongIsr", 4),
+    Mutation("a follower joins below the epoch's start", join_without_epoch_start, ("die_at_commit",), "StrongIsr", 15),
     Mutation("a proposed ISR does not count", forget_proposals, ("slow_store", "kill", "pause"), "StrongIsr", 69),
     Mutation("nobody looks whether logs diverge", never_reconcile, ELECTIONS, "StrongIsr", 1),
     Mutation("a fetch that diverges counts as progress", count_diverging_fetches, ("cut_off",), "StrongIsr", 7),
@@ -482,7 +483,7 @@ MUTATIONS = (
     Mutation(
         "an unknown outcome is a refusal", unknown_is_refused, ("lose_answer", "lag_follower", "kill"), "Progress", 12
     ),
-    Mutation("every stop was clean", always_clean, POWER, "SameOffsetSameBatch", 5),
+    Mutation("every stop was clean", always_clean, POWER, "SameOffsetSameBatch", 16),
     Mutation(
         "a file has its name before its bytes are synced",
         rename_before_sync,
@@ -517,7 +518,14 @@ MUTATIONS = (
     ),
     Mutation("epochs survive their records", keep_epochs, ELECTIONS, "Progress", 2),
     Mutation("a leader's epoch has no beginning", assign_no_epoch, ELECTIONS, "EpochsAreTrue", 1),
-    Mutation("recovery looks at nothing", replaced(_Opening, "recover", nothing), POWER, "Contiguous", 6),
+    Mutation("recovery looks at nothing", replaced(_Opening, "recover", nothing), ("rot",), "IndexesAreTrue", 3),
+    Mutation(
+        "recovery compares no checksums",
+        replaced(segment_recovery, "verified_head_of", head_of),
+        ("rot",),
+        "IndexesAreTrue",
+        3,
+    ),
     Mutation(
         "an expired session is not replaced", replaced(SessionKeeper, "_begin_anew", nothing), STORE, "Progress", 1
     ),
@@ -526,7 +534,7 @@ MUTATIONS = (
         replaced(ControllerLoop, "connected_again", nothing),
         (*STORE, "kill"),
         "Progress",
-        1,
+        14,
     ),
     Mutation("a fetcher that failed does not ask again", ask_once, (*ZOMBIES, *DEATHS), "Progress", 2),
     Mutation(

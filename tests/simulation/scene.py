@@ -7,6 +7,7 @@ from collections.abc import Callable
 from strandline.simulation.durations import SECOND_US
 from strandline.simulation.nemesis import FAULTS, FAULTS_BY_NAME, Nemesis
 from strandline.simulation.options import Options
+from strandline.simulation.seasons import SECOND_US
 from strandline.simulation.simulation import Simulation
 
 LONGEST_FAULT_S = 60

@@ -12,7 +12,7 @@ from benchmarks.compare.loads.producing import figures_of
 
 SMALLEST_SEGMENT_BYTES = 1_048_576  # Kafka 4 refuses smaller ones
 PARTITIONS = (1, 10, 100, 500, 2_000)
-SEGMENTS = (1, 20, 200)
+SEGMENTS = (1, 5, 20, 50, 200)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,7 +53,6 @@ class OverSegments(Load):
     """A log cut into many pieces of a megabyte, as one of 200 GB is into pieces of a gigabyte; then read."""
 
     segments: int
-    rounds_max: int = 3
 
     def prepare(self, bench: Bench) -> None:
         segment_bytes = max(SMALLEST_SEGMENT_BYTES, 200 * SMALLEST_SEGMENT_BYTES // self.segments)

@@ -113,8 +113,20 @@ LOADS: list[Load] = [
     IdleConnections(name="idle-500", title="beside 500 idle connections", connections=500),
     ManyTopics(name="topics-1000", title="1,000 topics created and deleted", topics=1_000),
     Rebalance(
-        name="rebalance-classic", title="a group of 20 joins, 1 leaves (classic)", members=20, protocol="classic"
+        name="rebalance-classic",
+        title="a group of 20 joins, 1 leaves (classic)",
+        members=20,
+        protocol="classic",
+        note="the times are settings, not speed: both wait 3 s for others to join a new group, and again while some "
+        "do; librdkafka's members hear of a change at their next heartbeat, every 3 s",
     ),
-    Rebalance(name="rebalance-848", title="a group of 20 joins, 1 leaves (KIP-848)", members=20, protocol="consumer"),
+    Rebalance(
+        name="rebalance-848",
+        title="a group of 20 joins, 1 leaves (KIP-848)",
+        members=20,
+        protocol="consumer",
+        note="the times are settings, not speed: members hear of a change at their next heartbeat, every 5 s on both "
+        "sides",
+    ),
     Held(name="memory-loaded", title="memory after all these loads"),
 ]

@@ -45,5 +45,9 @@ class ProducerPerfTest(Load):
 
 
 LOADS: list[Load] = [
-    ProducerPerfTest(name="java-producer", title="kafka-producer-perf-test, 1 KiB, its defaults (acks=all)")
+    ProducerPerfTest(
+        name="java-producer",
+        title="kafka-producer-perf-test, 1 KiB, its defaults (acks=all)",
+        note="idempotent, as is Java's default; of the other loads only the transactions are",
+    )
 ]

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 import click
 
 from strandline.cli.history_files import HistoryFiles
-from strandline.cli.output import EXIT_FAULT, CannotRead, Output, ToolCommand, counted, format_option
+from strandline.cli.output import EXIT_FAULT, EXIT_VOID, CannotRead, Output, ToolCommand, counted, format_option
 from strandline.cli.progress import scanning
 from strandline.history.checker import check
 from strandline.history.expectations import Expectations
@@ -21,14 +21,16 @@ from strandline.history.verdict import Anomaly, Verdict, printable
 @click.argument("paths", nargs=-1, required=True, metavar="FILE...")
 @click.option("--read-to-end", is_flag=True, help="Somebody read all to the end: what nobody saw is lost.")
 @click.option("--may-delete", is_flag=True, help="Retention or compaction ran: what is missing is not lost.")
+@click.option("--may-delete-topic", multiple=True, metavar="NAME", help="The same, of this topic alone; repeatable.")
 @click.option("--all-writers", is_flag=True, help="Nobody else wrote there: a value that none of them sent is wrong.")
-@click.option("--at-least", type=int, default=0, metavar="N", help="Exit 1 if there are fewer operations than this.")
+@click.option("--at-least", type=int, default=0, metavar="N", help="Void (exit 3) with fewer operations than this.")
 @click.option("--allowed", is_flag=True, help="Show also what Kafka allows; otherwise that is only counted.")
 @format_option
 def check_history(
     paths: tuple[str, ...],
     read_to_end: bool,
     may_delete: bool,
+    may_delete_topic: tuple[str, ...],
     all_writers: bool,
     at_least: int,
     allowed: bool,
@@ -38,13 +40,14 @@ def check_history(
 
     Each FILE holds operations as lines of JSON: sends, polls, assignments, commits and transactions, as docs/history.md
     says and strandline.history.recording writes them. Several files are one history: of each process its own. Anomalies
-    are told with the least that shows them. Exit code 1 says also that the history is void: too little was done, or
-    nothing was read, to say anything. Exit code 2 says that a file could not be read, or that no operation is in any.
+    are told with the least that shows them. Exit code 2 says that a file could not be read, or that no operation is in
+    any; 3 that the history is void: too little was done, or nothing was read, to say anything.
     """
     output, files = Output(output_format), HistoryFiles(paths)
+    expectations = Expectations(read_to_end, may_delete, all_writers, frozenset(may_delete_topic))
     try:
         with scanning("reading", files.size_bytes) as advance, _without_collector():
-            verdict = check(files.operations(advance), Expectations(read_to_end, may_delete, all_writers))
+            verdict = check(files.operations(advance), expectations)
     except Contradiction as refused:
         raise CannotRead(f"{refused} [{files.places_of(refused.operations)}]") from None
     if verdict.operation_count == 0:
@@ -57,7 +60,9 @@ def check_history(
         _tell_summary_as_json(verdict, files, output, void_because)
     else:
         _tell_summary(verdict, files, output, void_because, are_allowed_shown=allowed)
-    if void_because is not None or not verdict.is_sound:
+    if void_because is not None:
+        click.get_current_context().exit(EXIT_VOID)
+    if not verdict.is_sound:
         click.get_current_context().exit(EXIT_FAULT)
 
 

@@ -50,7 +50,7 @@ class Checks:
     def after_step(self) -> None:
         failures = self._simulation.unforeseen.failures
         if failures:
-            self.fail("Unforeseen", failures[0])
+            self.fail(*failures[0])
         for machine in self._machines:
             if machine.has_acted:
                 machine.has_acted = False

@@ -121,8 +121,8 @@ class RepeatsAreKnown:
 
 
 class ReadsAreTrue:
-    """Nobody reads what is not committed, or what was refused for good. That nobody reads two things at one offset, or loses its place, is found by
-    whoever reads (`History.complaints`)."""
+    """Nobody reads what is not committed, or what was refused for good. That nobody reads two things at one offset, or
+    loses its place, is found by whoever reads (`History.complaints`)."""
 
     name = "ReadsAreTrue"
 

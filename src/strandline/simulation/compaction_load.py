@@ -28,7 +28,8 @@ if TYPE_CHECKING:
 TOPIC = "profiles"
 PARTITION = TopicPartition(TOPIC, 0)
 KEYS = 8
-DELETE_RETENTION_MS = 10_000
+SELDOM_KEYS, SELDOM_SHARE = 8, 0.05  # and mostly deleted: a tombstone that is soon written over never comes to its end
+DELETE_RETENTION_MS = 6_000
 Last = tuple[int, bytes | None]  # offset and value
 View = dict[bytes | None, Last]  # of each key the last
 
@@ -114,10 +115,10 @@ class LastValues:
 
 class KeyedProducer(KeptProducer):
     def _make_record(self, record: Record) -> Record:
-        return record._replace(
-            key=f"key {self.chance.randrange(KEYS)}".encode(),
-            value=None if self.chance.random() < 0.1 else record.value,
-        )
+        is_seldom = self.chance.random() < SELDOM_SHARE
+        number = KEYS + self.chance.randrange(SELDOM_KEYS) if is_seldom else self.chance.randrange(KEYS)
+        is_deletion = self.chance.random() < (0.6 if is_seldom else 0.1)
+        return record._replace(key=f"key {number}".encode(), value=None if is_deletion else record.value)
 
 
 class KeyedReader(Consumer):

@@ -131,7 +131,8 @@ class Machine:
         self.broker = Broker(self._settings(), self._store.client(self.host, self.name))
         self.broker.when_failed = self._failed
         self._surroundings = Surroundings(self, self.host)
-        begin(self._open(self.broker, self._surroundings))
+        opening = self._open(self.broker, self._surroundings)
+        self.world.run(self.host, lambda: begin(opening))
 
     def _settings(self) -> dict[str, str]:
         return {
@@ -168,7 +169,7 @@ class Machine:
             return
         self.world.tell(f"{self.name} is stopped")
         self.is_serving = False
-        begin(self._close(broker, surroundings))
+        self.world.run(surroundings.host, lambda: begin(self._close(broker, surroundings)))
 
     async def _close(self, broker: Broker, surroundings: Surroundings) -> None:
         await broker.membership.hand_over()

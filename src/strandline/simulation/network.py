@@ -58,7 +58,10 @@ class Pipe:
             self._held += 1
             self._network.hold(self)
         else:
-            self.line.deliver(self.to_client, self._sent.popleft())
+            data = self._sent.popleft()
+            if data is not None:
+                self._network.world.arrived(data)
+            self.line.deliver(self.to_client, data)
 
     def go_on(self) -> None:
         """The link is whole again; what waited is sent again."""

@@ -28,6 +28,7 @@ class Scenario:
     violation: Violation | None  # with which it ended when it was saved
     fingerprint: str  # of that run
     about: str = ""  # what was wrong, from whoever keeps it
+    found: str = ""  # when, and with which commit, which shows it still
 
     @classmethod
     def of(cls, outcome: Outcome) -> Self:
@@ -41,6 +42,7 @@ class Scenario:
         fields = {
             "version": VERSION,
             **({"about": self.about} if self.about else {}),
+            **({"found": self.found} if self.found else {}),
             "options": {
                 "seed": options.seed,
                 "brokers": options.brokers,
@@ -67,6 +69,7 @@ class Scenario:
             None if violation is None else _violation(violation),
             fields.text("fingerprint"),
             fields.text("about", otherwise=""),
+            fields.text("found", otherwise=""),
         )
         fields.refuse_others()
         return read

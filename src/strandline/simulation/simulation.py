@@ -141,7 +141,7 @@ class Simulation:
         if event.process is None:
             event.callback()
         else:
-            event.process.run(event.callback)
+            world.run(event.process, event.callback)
         self.checks.after_step()
 
     def _check_time_passes(self) -> None:
