@@ -434,7 +434,7 @@ MUTATIONS = (
     ),
     Mutation("a follower joins below the epoch's start", join_without_epoch_start, ("die_at_commit",), "StrongIsr", 15),
     Mutation("a proposed ISR does not count", forget_proposals, ("slow_store", "kill", "pause"), "StrongIsr", 69),
-    Mutation("nobody looks whether logs diverge", never_reconcile, ELECTIONS, "StrongIsr", 1),
+    Mutation("nobody looks whether logs diverge", never_reconcile, ELECTIONS, "ShownIsCommitted", 1),
     Mutation("a fetch that diverges counts as progress", count_diverging_fetches, ("cut_off",), "StrongIsr", 7),
     Mutation(
         "the high watermark is advanced by a fetch that diverges",
@@ -463,7 +463,11 @@ MUTATIONS = (
     Mutation("every controller is obeyed", accept_any_controller, ("zombie", "kill"), "NewestController", 3),
     Mutation("orders of any epoch are obeyed", obey_orders_of_any_epoch, ("zombie", "kill"), "OneLeader", 3),
     Mutation(
-        "the ISR is written whatever its version", write_isr_unconditionally, (*ZOMBIES, "slow_network"), "StrongIsr", 3
+        "the ISR is written whatever its version",
+        write_isr_unconditionally,
+        (*ZOMBIES, "slow_network"),
+        "OneController",
+        3,
     ),
     Mutation("leaderships are written whatever their version", write_leaderships_unconditionally, STORE, "Progress", 8),
     Mutation(

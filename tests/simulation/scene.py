@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from strandline.simulation.durations import SECOND_US
 from strandline.simulation.nemesis import FAULTS, FAULTS_BY_NAME, Nemesis
 from strandline.simulation.options import Options
 from strandline.simulation.seasons import SECOND_US
