@@ -439,7 +439,7 @@ LOAD_MUTATIONS = (
         "records go before they are committed",
         delete_beyond_high_watermark,
         ZOMBIES,
-        invariant="HighWatermarkBounds",
+        invariant="LogStartGoesUp",
         seed=2,
         load=("retention",),
     ),

@@ -219,3 +219,13 @@ def test_what_compaction_has_left_has_gaps_and_still_increases(truth: PartitionT
     assert complaints(Contiguous(), truth) == []
     replica.news = [FIRST, Batch(1, 2, 1, crc=4)]
     assert len(complaints(Contiguous(), truth)) == 1
+
+
+def test_a_log_has_a_gap_or_an_epoch_that_falls(truth: PartitionTruth) -> None:
+    replica, later, older = truth.replica(2), Batch(3, 3, 1, crc=4), OTHER
+    for news, expected in (
+        ([FIRST, later], f"2: {FIRST} is followed by {later}"),
+        ([FIRST, older], f"2: the epoch falls from {FIRST} to {older}"),
+    ):
+        replica.news = news
+        assert complaints(Contiguous(), truth) == [expected]

@@ -52,11 +52,30 @@ def next_offset(data: bytes) -> int:
     return base_offset + delta + 1
 
 
+class Progress:
+    """How far a log had come, or a reader, and when."""
+
+    def __init__(self) -> None:
+        self._places: list[tuple[int, int]] = []
+
+    def came_to(self, offset: int, now_us: int) -> None:
+        """A log may have been cut."""
+        while self._places and self._places[-1][0] > offset:
+            self._places.pop()
+        if not self._places or self._places[-1][0] < offset:
+            self._places.append((offset, now_us))
+
+    def passed_us(self, offset: int) -> int:
+        """When it had what is there, or that was there no more; 0 if it is not as far."""
+        passed = self._places[bisect_right(self._places, offset, key=lambda place: place[0]) :]
+        return passed[0][1] if passed else 0
+
+
 class LastValues:
     """Every replica that may be elected has the last committed value of each key, and nothing later.
 
-    Where the last is a tombstone, both are gone `delete.retention.ms` after it, at the earliest; what was before it
-    never comes back. Who reads on so late need not have seen it."""
+    A tombstone may be gone `delete.retention.ms` after it was committed. Whoever comes to its place so late, be it a
+    reader or a follower that was away, need not have seen it, and may still have what was before it, in Kafka too."""
 
     name = "LastValues"
 
@@ -67,6 +86,7 @@ class LastValues:
         self._followed = 0
         self._looked: dict[Replica, tuple[object, ...]] = {}
         self._committed_us: dict[bytes | None, int] = {}  # when the last of each key was
+        self._progress: dict[Replica, Progress] = {}
 
     def check(self, truth: PartitionTruth) -> Iterator[str]:
         if truth.name.topic in (CONSUMER_OFFSETS, TRANSACTION_STATE, TransactionLoad.topic):
@@ -76,6 +96,8 @@ class LastValues:
         truth.is_compacted = True
         self._follow(truth)
         for replica in truth.replicas.values():
+            progress = self._progress.setdefault(replica, Progress())
+            progress.came_to(replica.log_end_offset, self._simulation.world.now_us)
             seen = (replica.log, replica.reshapes, replica.leads_in)
             if seen != self._looked.get(replica) and self._must_have_all(truth, replica):
                 self._looked[replica] = seen
@@ -108,8 +130,10 @@ class LastValues:
             disk.is_watched = False
         view = {record.key: (record.offset, record.value) for record in there}
         for key, last in self.last.items():
-            is_gone = key not in view and self.may_be_gone(key, self._simulation.world.now_us)
-            if view.get(key) != last and not is_gone:
+            if view.get(key) == last:
+                continue
+            missed_us = self._progress[replica].passed_us(last[0]) if key in view else self._simulation.world.now_us
+            if not self.may_be_gone(key, missed_us):
                 yield f"{replica.broker_id} has {view.get(key)} for {key!r}, and {last} is its last committed value"
 
 
@@ -130,17 +154,12 @@ class KeyedReader(Consumer):
         simulation = load.simulation
         super().__init__(load.world, simulation.network, name, simulation.names, PARTITION, simulation.history)
         self.view: View = {}
-        self._progress: list[tuple[int, int]] = []  # where it was, and when it came there
-
-    def passed_us(self, offset: int) -> int:
-        """When it had read what is there, or it was there no more."""
-        return self._progress[bisect_right(self._progress, offset, key=lambda place: place[0])][1]
+        self.progress = Progress()
 
     def _read(self, batches: list[Batch], data: PartitionData) -> None:
         begin = self.position
         super()._read(batches, data)
-        if self.position > begin:
-            self._progress.append((self.position, self.world.now_us))
+        self.progress.came_to(self.position, self.world.now_us)
         assert isinstance(data.records, bytes | memoryview | None)
         for batch in split_batches(bytes(data.records or b"")):
             for record in read_records(batch):
@@ -195,7 +214,7 @@ class CompactionLoad(WrittenLoad):
                 self.complain("LastValues", sentence)
         for reader in self._readers:
             for key, last in self._last_values.last.items():
-                is_late = self._last_values.may_be_gone(key, reader.passed_us(last[0]))
+                is_late = self._last_values.may_be_gone(key, reader.progress.passed_us(last[0]))
                 if reader.view.get(key) != last and not is_late:
                     self.complain("LastValues", f"{reader.name} has {reader.view.get(key)} for {key!r}, not {last}")
         return not self.complaints
