@@ -121,11 +121,14 @@ def test_no_line_is_long_however_many_claim_an_offset_or_long_a_value_is(tmp_pat
 def test_what_is_known_of_the_run_changes_what_is_bad(tmp_path: Path) -> None:
     path = write(tmp_path / "h.jsonl", *SENDS, *READS_WITH_A_HOLE)
     assert "lost-write: 0 bad, 1 allowed" in check(path, "--may-delete").stdout
+    topics = ["--may-delete-topic", "others", "--may-delete-topic", "orders"]
+    assert "lost-write: 0 bad, 1 allowed" in check(path, *topics).stdout
+    assert "lost-write: 1 bad, 0 allowed" in check(path, *topics[:2], exit_code=1).stdout
     unseen = write(tmp_path / "unseen", *SENDS)
     assert "unseen: 0 bad, 3 allowed" in check(unseen, exit_code=EXIT_VOID).stdout
     assert "unseen: 3 bad, 0 allowed" in check(unseen, "--read-to-end", exit_code=1).stdout
     foreign = write(tmp_path / "foreign", *READS)
-    assert "3 records came from writers that are not in the history." in check(foreign).stdout
+    assert "3 records came from writers that are not in the history." in check(foreign, exit_code=EXIT_VOID).stdout
     assert "phantom: 3 bad" in check(foreign, "--all-writers", exit_code=1).stdout
 
 
@@ -166,15 +169,20 @@ def test_files_of_producers_alone_count_with_those_of_readers(tmp_path: Path) ->
 
 
 @pytest.mark.parametrize(
-    "reads",
+    ("sends", "reads"),
     [
-        [assign("carl", 7), poll("carl", (7, "somebody else's"))],
-        [send("bert", "a", 0), send("bert", "b", 1), send("bert", "c", 2), *READS],
+        (SENDS, [assign("carl", 7), poll("carl", (7, "somebody else's"))]),
+        (SENDS, [send("bert", "a", 0), send("bert", "b", 1), send("bert", "c", 2), *READS]),
+        ([], READS),
+        ([], [poll("carl", (0, "a"))]),
+        ([send("anna", "z", outcome="unknown")], READS),
     ],
-    ids=["others-records", "values-sent-twice"],
+    ids=["others-records", "values-sent-twice", "readers-alone", "a-lone-poll", "nobody-knows-of-the-only-send"],
 )
-def test_where_nothing_of_what_was_sent_was_read_nothing_can_be_said(tmp_path: Path, reads: list[Line]) -> None:
-    path = write(tmp_path / "h.jsonl", *SENDS, *reads)
+def test_where_nothing_of_what_was_sent_was_read_nothing_can_be_said(
+    tmp_path: Path, sends: list[Line], reads: list[Line]
+) -> None:
+    path = write(tmp_path / "h.jsonl", *sends, *reads)
     result = check(path, exit_code=EXIT_VOID)
     assert "Sound" not in result.output
     assert "none of the records that were read is known to be one that was sent" in result.stderr

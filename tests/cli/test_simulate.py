@@ -115,11 +115,13 @@ def test_json_is_one_document_of_all_runs_and_their_total() -> None:
     assert [run["seed"] for run in runs] == [1, 2]
     for run in runs:
         assert run.keys() == {
-            "seed", "load", "steps", "is_cut", "simulated_seconds", "acknowledged", "read", "faults", "fingerprint",
-            "violation",
+            "seed", "load", "steps", "is_cut", "simulated_seconds", "busy_seconds", "acknowledged", "read", "faults",
+            "fingerprint", "violation",
         }  # fmt: skip
         assert (run["load"], run["violation"], run["is_cut"]) == (["records"], None, False)
         assert re.fullmatch("[0-9a-f]{16}", run["fingerprint"])
+        assert run["busy_seconds"] == 30.0 < run["simulated_seconds"]
+    assert total["busy_seconds"] == 60.0
     assert (total["seeds"], total["cut"], total["violations"], total["void"]) == (2, 0, 0, False)
     for name in ("steps", "acknowledged", "read"):
         assert total[name] == sum(run[name] for run in runs) > 0
@@ -138,7 +140,7 @@ def test_runs_in_which_nothing_was_acknowledged_are_void() -> None:
     result = simulated("--seeds", "12", "--jobs", "1", "--steps", "50", exit_code=EXIT_VOID)
     (total,) = result.stdout.splitlines()
     assert total.startswith("12 seeds (12 cut by --steps), ")
-    assert total.endswith(", 0 acknowledged, 0 faults, 0 violations")
+    assert total.endswith(", 0.00 of them busy, 0 writes acknowledged, 0 faults, 0 violations")
     assert result.stderr == "strandline: void: nothing was acknowledged in any run, so nothing is shown\n"
 
 
@@ -150,7 +152,7 @@ def test_void_runs_in_json() -> None:
 
 def test_a_run_that_is_cut_says_so_and_is_not_void_if_something_was_acknowledged() -> None:
     line, total = simulated("--steps", "2000").stdout.splitlines()
-    assert line.startswith("seed 1: 2,000 steps (cut by --steps), ")
+    assert line.startswith("seed 1: records; 2,000 steps (cut by --steps), ")
     assert total.startswith("1 seed (cut by --steps), ")
 
 
@@ -171,6 +173,22 @@ def test_the_help_says_what_a_run_that_is_cut_does_not_show() -> None:
 def test_a_run_without_faults_may_be_asked_for() -> None:
     line, _ = simulated("--faults", "none", "--seconds", "20").stdout.splitlines()
     assert "; no faults; " in line
+
+
+def test_a_line_says_what_the_load_was_how_long_it_worked_and_what_is_counted() -> None:
+    line, total = simulated("--faults", "none", "--seconds", "20").stdout.splitlines()
+    assert re.fullmatch(
+        r"seed 1: records; [\d,]+ steps, \d+ s simulated \(20 of work and faults; the rest to start and to heal\),"
+        r" \d+ writes acknowledged, \d+ batches read; no faults; [0-9a-f]{16}",
+        line,
+    )
+    assert re.search(r", 0\.01 hours simulated \(.*\), 0\.01 of them busy, \d+ writes acknowledged, ", total)
+
+
+def test_quiet_times_are_told_from_busy_ones() -> None:
+    line, total = simulated("--faults", "none", "--seconds", "720").stdout.splitlines()
+    assert " s simulated (720 of work and faults, 120 of them busy; the rest to start and to heal), " in line
+    assert re.search(r", 0\.2\d hours simulated \(.*\), 0\.03 of them busy, ", total)
 
 
 @pytest.mark.parametrize("option", ["--faults", "--load"])

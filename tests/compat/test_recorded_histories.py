@@ -342,6 +342,35 @@ def test_a_group_whose_offsets_are_gone(recorded_own: Recorded, own_broker: Brok
 # Transactions: librdkafka brings a cluster of its own, which takes them for granted and keeps no markers.
 
 
+def test_what_is_read_after_a_commit_was_asked_for_is_in_no_transaction(topic: str, tmp_path: Path) -> None:
+    """Nobody heard of the commit, and it may have come to be."""
+    with ExitStack() as clients:
+        recorded = Recorded("", topic, tmp_path)
+        settings = {"test.mock.num.brokers": 1, "transactional.id": topic}
+        producer = clients.enter_context(recorded.producer("anna", **settings))
+        (broker,) = producer.list_topics(topic, WAIT_S).brokers.values()
+        recorded.bootstrap = f"{broker.host}:{broker.port}"
+        journal = clients.enter_context(Journal(tmp_path / "carl.jsonl", "carl"))
+        told = {"bootstrap.servers": recorded.bootstrap, "group.id": "g", "enable.auto.commit": False}
+        consumer = clients.enter_context(RecordingConsumer(told, journal, within=producer))
+        consumer.assign([TopicPartition(topic, 0, 0)])
+        producer.init_transactions(WAIT_S)
+        producer.begin_transaction()
+        producer.produce(topic, "own", partition=0)
+        with pytest.raises(KafkaException):
+            producer.commit_transaction(0.000_001)
+        recorded.read(consumer, 1)
+        producer.commit_transaction(WAIT_S)
+    operations = list(recorded.operations())
+    ends = [each for each in operations if isinstance(each, End)]
+    assert [each.outcome.value for each in ends] == ["unknown", "ok"]
+    assert {each.transaction for each in ends} == {
+        begin.transaction for begin in operations if isinstance(begin, Begin)
+    }
+    assert [each.transaction for each in operations if isinstance(each, Poll)] == [None]
+    assert check(operations).is_sound
+
+
 def test_transactions_at_another_cluster(topic: str, tmp_path: Path) -> None:
     with ExitStack() as clients:
         recorded = Recorded("", topic, tmp_path)

@@ -59,11 +59,11 @@ def operations(*lines: Line) -> list[Operation]:
     return [parser.operation(line_of(op, **fields), number) for number, (op, fields) in enumerate(lines, 1)]
 
 
-def verdict(*lines: Line, **expectations: bool) -> Verdict:
+def verdict(*lines: Line, **expectations: Any) -> Verdict:
     return check(operations(*lines), Expectations(**expectations))
 
 
-def found(*lines: Line, **expectations: bool) -> dict[Kind, bool]:
+def found(*lines: Line, **expectations: Any) -> dict[Kind, bool]:
     """Each kind that was found, and whether it is bad."""
     findings = verdict(*lines, **expectations).findings
     return {kind: finding.bad_count > 0 for kind, finding in findings.items()}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from tests.history.planting import Line, assign, client, commit, found, poll, send, transaction, trim, verdict
 
 from strandline.history.verdict import Kind
@@ -99,6 +100,25 @@ def test_members_on_other_clocks_are_not_judged() -> None:
     assert found(*lines, assign("fred", 2, how="rebalance")) == {}
 
 
+@pytest.mark.parametrize("outcome", ["ok", "unknown"])
+@pytest.mark.parametrize("began_us", [1, 10**9], ids=["behind", "ahead"])
+def test_what_a_member_with_another_clock_committed_came_before_or_after(began_us: int, outcome: str) -> None:
+    """Whatever its clock shows: carl gave his partition to fred, on another machine, and got it back."""
+    fred = [client("fred", group="kitchen", clock="there"), commit("fred", 4, outcome=outcome, began_us=began_us)]
+    for position in (2, 4):
+        lines = [*MEMBERS, commit("carl", 2), *fred, assign("carl", position, how="rebalance")]
+        assert found(*lines) == {}
+
+
+def test_a_group_whose_place_was_trimmed_may_begin_anywhere_after() -> None:
+    """auto.offset.reset=latest."""
+    begins = [*MEMBERS, commit("carl", 1), trim("admin", 2)]
+    assert found(*begins, assign("dora", 3, how="rebalance"), poll("dora", (3, "d"))) == {}
+    assert found(*begins, assign("dora", None, how="rebalance"), poll("dora", (3, "d"))) == {}
+    still_there = [*MEMBERS, commit("carl", 2), trim("admin", 2)]
+    assert found(*still_there, assign("dora", 3, how="rebalance")) == {Kind.PHANTOM_COMMIT: True}
+
+
 # Transactions.
 
 
@@ -116,18 +136,47 @@ def test_offsets_of_a_committed_transaction_count() -> None:
     assert found(*lines, assign("dora", 0, how="rebalance")) == {Kind.LOST_COMMIT: True, Kind.UNSEEN: False}
 
 
+def test_who_reads_uncommitted_records_does_not_wait_for_the_markers_of_offsets() -> None:
+    """The end is acknowledged before they are written; who does not ask for stable offsets is told the old one."""
+    uncommitted = client("dora", group="kitchen", clock="here", isolation="read_uncommitted")
+    lines = [uncommitted, *BEGIN[:1], *BEGIN[2:], commit("carl", 1), *consuming("t1", (0, "a"), (1, "b"))]
+    for position, bad in ((0, {Kind.LOST_COMMIT}), (1, set()), (2, set()), (3, {Kind.PHANTOM_COMMIT})):
+        assert verdict(*lines, assign("dora", position, how="rebalance")).bad_kinds == bad
+    assert verdict(*BEGIN, *lines[-5:], assign("dora", 1, how="rebalance")).bad_kinds == {Kind.LOST_COMMIT}
+
+
 def test_offsets_of_an_aborted_transaction_do_not() -> None:
     lines = [*BEGIN, *consuming("t1", (0, "a")), *consuming("t2", (1, "b"), decision="abort")]
     assert found(*lines, assign("dora", 2, how="rebalance"), READ_FROM_2) == {Kind.PHANTOM_COMMIT: True}
 
 
+# Dora has the partition too, since before anything was committed: somebody should have fenced one of them.
+BOTH = [*BEGIN, assign("dora", 0, how="rebalance"), poll("dora", (0, "a"))]
+AGAIN = list(transaction("dora", "t2", poll("dora", (1, "b"), (2, "c"), (3, "d")), commit("dora", 4)))
+
+
 def test_a_record_is_consumed_twice() -> None:
-    again = assign("carl", 1, how="seek")
-    lines = [*BEGIN, *consuming("t1", (0, "a"), (1, "b")), again, *consuming("t2", (1, "b"), (2, "c"), (3, "d"))]
-    told = verdict(*lines)
+    told = verdict(*BOTH, *consuming("t1", (0, "a"), (1, "b")), *AGAIN)
     assert told.bad_kinds == {Kind.CONSUMED_TWICE} == told.kinds
     (anomaly,) = told.findings[Kind.CONSUMED_TWICE].evidence
     assert (anomaly.offsets, anomaly.values) == ((1,), ("b",))
+
+
+def test_who_goes_back_on_purpose_consumes_again() -> None:
+    for back in (assign("carl", 1, how="seek"), assign("carl", 1), assign("carl", "beginning", how="seek")):
+        offsets = [(1, "b"), (2, "c"), (3, "d")]
+        records = offsets if back[1]["positions"][0][2] == 1 else [(0, "a"), *offsets]
+        lines = [*BEGIN, *consuming("t1", (0, "a"), (1, "b")), back, *consuming("t2", *records)]
+        assert found(*lines) == {}
+
+
+def test_who_was_sent_there_before_the_other_committed_did_not_mean_to_consume_again() -> None:
+    seek = assign("dora", 1, how="seek")
+    lines = [*BOTH, seek, *consuming("t1", (0, "a"), (1, "b")), *AGAIN]
+    assert found(*lines) == {Kind.CONSUMED_TWICE: True}
+    elsewhere = assign("dora", 1, 1, how="seek")
+    lines = [*BOTH, *consuming("t1", (0, "a"), (1, "b")), elsewhere, *AGAIN]
+    assert found(*lines) == {Kind.CONSUMED_TWICE: True}
 
 
 def test_what_an_aborted_transaction_consumed_is_consumed_again() -> None:
@@ -147,18 +196,16 @@ def test_what_a_transaction_read_and_did_not_commit_is_consumed_by_the_next() ->
 
 def test_of_several_commits_in_a_transaction_the_last_counts() -> None:
     reads = poll("carl", (0, "a"), (1, "b"))
-    again = [assign("carl", 1, how="seek"), *consuming("t2", (1, "b"), (2, "c"), (3, "d"))]
     forth = transaction("carl", "t1", reads, commit("carl", 1), commit("carl", 2))
-    assert found(*BEGIN, *forth, *again) == {Kind.CONSUMED_TWICE: True}
+    assert found(*BOTH, *forth, *AGAIN) == {Kind.CONSUMED_TWICE: True}
     back = transaction("carl", "t1", reads, commit("carl", 2), commit("carl", 1))
-    assert found(*BEGIN, *back, *again) == {}
+    assert found(*BOTH, *back, *AGAIN) == {}
 
 
 def test_a_commit_of_unknown_outcome_claims_nothing_for_sure() -> None:
     reads = poll("carl", (0, "a"), (1, "b"))
-    again = [assign("carl", 1, how="seek"), *consuming("t2", (1, "b"), (2, "c"), (3, "d"))]
     for offsets in ([(2, "unknown")], [(2, "fail")], [(1, "ok"), (2, "unknown")], [(2, "ok"), (1, "unknown")]):
         commits = [commit("carl", offset, outcome=outcome) for offset, outcome in offsets]
-        assert found(*BEGIN, *transaction("carl", "t1", reads, *commits), *again) == {}
+        assert found(*BOTH, *transaction("carl", "t1", reads, *commits), *AGAIN) == {}
     sure = transaction("carl", "t1", reads, commit("carl", 2), commit("carl", 3, outcome="unknown"))
-    assert found(*BEGIN, *sure, *again) == {Kind.CONSUMED_TWICE: True}
+    assert found(*BOTH, *sure, *AGAIN) == {Kind.CONSUMED_TWICE: True}

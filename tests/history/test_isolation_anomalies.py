@@ -95,6 +95,27 @@ def test_a_transaction_is_read_after_its_end() -> None:
     assert found(*reading_itself(), poll("carl", (0, "a"))) == {}
 
 
+@pytest.mark.parametrize("is_same", [True, False], ids=["of-the-same-process", "of-one-with-its-clock"])
+def test_what_is_read_after_the_commit_was_asked_for_is_not_read_too_early(is_same: bool) -> None:
+    """Nobody heard of the commit; it took effect, and a recorder still gave its name to a poll."""
+    reader = "anna" if is_same else "carl"
+    clocks = [client(process, clock="here") for process in ("anna", "carl")]
+    sent = [begin("anna", "t1"), send("anna", "a", 0, transaction="t1")]
+    asked, read = end("anna", "t1", outcome="unknown"), poll(reader, (0, "a"), transaction="t1")
+    assert found(*clocks, *sent, asked, read, end("anna", "t1")) == {}
+    assert found(*clocks, *sent, asked, read) == {}
+    assert found(*clocks, *sent, read, asked, end("anna", "t1"))[Kind.PRECOMMITTED_READ]
+    refused = end("anna", "t1", outcome="fail")
+    assert found(*clocks, *sent, refused, read)[Kind.PRECOMMITTED_READ]
+
+
+def test_what_is_read_after_the_commit_was_asked_for_closes_no_cycle() -> None:
+    first = [begin("anna", "t1"), send("anna", "a", 0, transaction="t1"), end("anna", "t1", outcome="unknown")]
+    other = transaction("bert", "t2", poll("bert", (0, "a")), send("bert", "b", 1))
+    lines = [*first, *other, poll("anna", (1, "b"), transaction="t1"), end("anna", "t1")]
+    assert verdict(*lines).bad_kinds == set()
+
+
 # uncommitted-read
 
 

@@ -6,9 +6,10 @@ import time
 from collections.abc import Callable
 
 import pytest
-from tests.history.planting import TOPIC, Line, assign, client, commit, end, operations, poll, send
+from tests.history.planting import TOPIC, Line, assign, client, commit, end, operations, poll, send, trim
 
 from strandline.history.checker import check
+from strandline.history.expectations import Expectations
 
 COUNT = 5000
 OPERATION_SECONDS_MAX = 300e-6  # of CPU: several times what one takes, and a tenth of what pairs of them would
@@ -58,6 +59,31 @@ def ends_that_failed(count: int) -> list[Line]:
     return [*commits, *[end("carl", "t1", outcome="fail")] * count, end("carl", "t1")]
 
 
+def lives_of_a_process(count: int) -> list[Line]:
+    """It was started again after each operation, and sought, and named another clock."""
+    lines: list[Line] = []
+    for number in range(count):
+        lines += [
+            client("anna", clock=f"{number}", group="kitchen", acks=number % 2),
+            send("anna", f"v{number}", number),
+        ]
+        lines += [assign("anna", number, how="seek"), poll("anna", (number, f"v{number}"), transaction="t1")]
+        lines += [commit("anna", number), assign("anna", number, how="rebalance")]
+    return [*lines, *[end("anna", "t1", outcome="unknown")] * count]
+
+
+def what_is_withheld(count: int) -> list[Line]:
+    """In many partitions, of many transactions; some of their records lie nowhere."""
+    clocks = [client("anna", clock="here"), client("carl", clock="here", isolation="read_uncommitted")]
+    lines: list[Line] = [*clocks, client("dora", clock="here")]
+    for number in range(count):
+        lines += [assign("carl", 0, number), assign("dora", 0, number), trim("admin", 0, number)]
+        lines += [send("anna", f"v{number}", 0, number, transaction=f"t{number}"), end("anna", f"t{number}")]
+        lines += [send("anna", f"x{number}", None, None, outcome="unknown", transaction=f"t{number}")]
+        lines += [poll("carl", (0, f"v{number}"), partition=number)]
+    return [*lines, poll("dora", began_us=10**6, ended_us=10**7)]
+
+
 def long_polls(count: int) -> list[Line]:
     """Half of them went past one record."""
     sends = [send("anna", f"v{number}", number) for number in range(count)]
@@ -74,11 +100,13 @@ def long_polls(count: int) -> list[Line]:
         commits_in_doubt,
         a_transaction_of_which_most_is_lost,
         ends_that_failed,
+        lives_of_a_process,
+        what_is_withheld,
         long_polls,
     ],
 )
 def test_time_grows_with_the_operations(history: Callable[[int], list[Line]]) -> None:
     done = operations(*history(COUNT))
     began_s = time.process_time()
-    check(done)
+    check(done, Expectations(is_read_to_end=True))
     assert time.process_time() - began_s < len(done) * OPERATION_SECONDS_MAX

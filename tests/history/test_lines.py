@@ -84,7 +84,7 @@ def test_a_process_that_is_two_clients() -> None:
     parser = LineParser()
     parser.operation('{"op":"client","process":"p","acks":1,"clock":"here"}', 1)
     client = parser.operation('{"op":"client","process":"p","group":"g","clock":"here"}', 2)
-    assert client == Client(2, "p", acks=1, group="g", clock="here")
+    assert client == Client(2, "p", acks=1, group="g", clock="here", tells_of_producer=False)
 
 
 def test_a_line_is_written_as_it_is_read() -> None:

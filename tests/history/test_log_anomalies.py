@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from tests.history.planting import (
+    TOPIC,
     Line,
     assign,
     client,
@@ -116,9 +117,26 @@ def test_what_was_trimmed_is_not_lost() -> None:
     assert found(*lines, is_read_to_end=True) == {}
 
 
+def test_who_was_to_read_what_was_trimmed_may_go_on_anywhere_after() -> None:
+    """auto.offset.reset=latest: it did not come past what lies between."""
+    sent = [send("anna", value, offset) for offset, value in enumerate("abcd")]
+    trimmed = trim("admin", 2)
+    assert found(*sent, trimmed, assign("carl", 1), poll("carl", (3, "d"))) == {Kind.UNSEEN: False}
+    read_on = [assign("carl", 0), poll("carl", (0, "a")), trimmed, poll("carl", (3, "d"))]
+    assert found(*sent, *read_on) == {Kind.UNSEEN: False}
+    lost = {Kind.LOST_WRITE: True, Kind.POLL_SKIP: True}
+    assert found(*sent, trimmed, assign("carl", 2), poll("carl", (3, "d"))) == lost
+    assert found(*sent, trimmed, assign("carl", "beginning"), poll("carl", (3, "d"))) == lost
+    amid_a_poll = [assign("carl", 0), poll("carl", (0, "a"), (3, "d")), trimmed]
+    assert found(*sent, *amid_a_poll) == {Kind.LOST_WRITE: True, Kind.INTERNAL_POLL_SKIP: True}
+
+
 def test_retention_may_take_records() -> None:
     lines = [*CLEAN[:2], assign("carl", "beginning"), poll("carl", (1, "b"))]
     assert found(*lines, may_delete=True) == {Kind.LOST_WRITE: False, Kind.POLL_SKIP: False}
+    for topics, is_bad in (({TOPIC}, False), ({"others"}, True)):
+        topic_expectation = {"may_delete_topics": frozenset(topics)}
+        assert found(*lines, **topic_expectation) == {Kind.LOST_WRITE: is_bad, Kind.POLL_SKIP: is_bad}
 
 
 def test_gaps_in_offsets_are_normal() -> None:
@@ -173,6 +191,29 @@ def test_a_commit_of_unknown_outcome_happened_if_one_of_its_records_was_read() -
     assert found(*lines) == {}
     torn = found(*lines, poll("carl", (0, "a")))
     assert torn == {Kind.LOST_WRITE: True, Kind.TORN_TRANSACTION: True, Kind.POLL_SKIP: True}
+
+
+def test_a_send_of_unknown_outcome_in_an_acknowledged_commit_must_be_there() -> None:
+    """A client waits for its sends before it asks for the commit, and asks for none if one went wrong."""
+    sends = send("anna", "a", 0), send("anna", "b", outcome="unknown")
+    reads = assign("carl", 0), poll("carl", (0, "a"))
+    told = verdict(*transaction("anna", "t1", *sends), *reads, is_read_to_end=True)
+    assert told.bad_kinds == {Kind.UNSEEN} == told.kinds
+    (anomaly,) = told.findings[Kind.UNSEEN].evidence
+    assert anomaly.sentence == (
+        "'b' was sent by anna to orders-0 in t1, whose commit was acknowledged, and nobody read it"
+    )
+    assert found(*transaction("anna", "t1", *sends), *reads) == {Kind.UNSEEN: False}
+    assert found(*transaction("anna", "t1", *sends), *reads, poll("carl", (1, "b")), is_read_to_end=True) == {}
+    for ends in ({"outcome": "unknown"}, {"decision": "abort"}):
+        assert Kind.UNSEEN not in found(*transaction("anna", "t1", *sends, **ends), *reads, is_read_to_end=True)
+
+
+def test_what_may_have_lain_below_the_trim_is_not_missed() -> None:
+    """Nobody knows its offset."""
+    sends = transaction("anna", "t1", send("anna", "a", 3), send("anna", "b", outcome="unknown"))
+    lines = [*sends, send("anna", "c"), trim("admin", 3), assign("carl", 3), poll("carl", (3, "a"))]
+    assert found(*lines, is_read_to_end=True) == {}
 
 
 # duplicate

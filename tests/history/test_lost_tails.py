@@ -32,6 +32,10 @@ def test_a_log_that_is_empty_again() -> None:
     assert to_end(*READ, LOOKS[0], LOOKS[2]) == LOST
 
 
+def test_the_end_of_a_log_whose_beginning_was_trimmed() -> None:
+    assert to_end(*READ, trim("admin", 1), LOOKS[0], LOOKS[2]) == LOST
+
+
 def test_the_same_reader_looks_again() -> None:
     assert to_end(*READ, poll("carl"), assign("carl", 0, how="seek"), poll("carl", (0, "a")), poll("carl")) == LOST
 
@@ -48,6 +52,7 @@ def test_what_may_be_deleted_is_not_lost() -> None:
 
 SOUND = {
     "it-finds-all": [LOOKS[0], poll("dora", (0, "a"), (1, "b")), poll("dora")],
+    "its-place-was-trimmed-away": [trim("admin", 1), assign("dora", 0), poll("dora")],
     "it-stops-early": LOOKS[:2],
     "it-begins-later": [assign("dora", 2), poll("dora")],
     "it-begins-at-the-end": [assign("dora", "end"), poll("dora")],
@@ -81,11 +86,8 @@ def test_who_was_given_the_partition_before_another_read_it_may_have_lost_it_una
     assert to_end(*read, given, *looks) == LOST
 
 
-def test_what_only_readers_of_uncommitted_records_saw_may_wait_for_a_commit() -> None:
-    """A transaction before it is open: those who read committed records do not come so far."""
-    uncommitted = client("carl", isolation="read_uncommitted")
-    assert to_end(*READ[:3], uncommitted, *READ[3:], *LOOKS) == {}
-    both = [uncommitted, client("dora", isolation="read_uncommitted")]
+def test_what_readers_of_uncommitted_records_found_none_of_them_finds() -> None:
+    both = [client(process, isolation="read_uncommitted") for process in ("carl", "dora")]
     assert to_end(*READ[:3], *both, *READ[3:], *LOOKS) == LOST
 
 

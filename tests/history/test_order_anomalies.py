@@ -48,6 +48,18 @@ def test_a_subscribed_consumer_may_have_been_moved() -> None:
     assert found(*lines) == {Kind.POLL_SKIP: False, Kind.NONMONOTONIC_POLL: False}
 
 
+def test_no_group_moves_a_consumer_amid_a_poll() -> None:
+    subscribed = ("assign", {"process": "carl", "how": "subscribe"})
+    lines = [*SENT, ALL, subscribed, poll("carl", (0, "a"), (3, "d"), (1, "b"))]
+    assert found(*lines) == {Kind.INTERNAL_POLL_SKIP: True, Kind.INTERNAL_NONMONOTONIC_POLL: True}
+
+
+def test_a_group_may_move_a_consumer_amid_a_transaction() -> None:
+    subscribed = ("assign", {"process": "carl", "how": "subscribe"})
+    polls = transaction("bert", "t1", poll("carl", (0, "a")), poll("carl", (2, "c")))
+    assert found(*SENT, ALL, subscribed, *polls) == {Kind.INTERNAL_POLL_SKIP: False}
+
+
 def test_a_consumer_whose_rebalances_are_noted_may_not() -> None:
     lines = [*SENT, ALL, assign("carl", 0, how="rebalance"), poll("carl", (0, "a")), poll("carl", (3, "d"))]
     assert found(*lines) == {Kind.POLL_SKIP: True}

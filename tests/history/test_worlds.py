@@ -44,6 +44,7 @@ def test_what_is_right_looks_sound(seed: int) -> None:
         ("reads-aborted-ones", {Kind.ABORTED_READ}),
         ("forgets-commits", {Kind.LOST_COMMIT}),
         ("loses-its-end", {Kind.LOST_WRITE}),
+        ("withholds", {Kind.UNSEEN}),
     ],
 )
 def test_a_fault_is_found(fault: str, kinds: set[Kind]) -> None:

@@ -15,6 +15,7 @@ from strandline.history.operations import Operation
 
 PARTITIONS = 3
 STEP_US = 1000
+SILENCE_US = 6_000_000
 
 
 class Entry:
@@ -33,6 +34,7 @@ class World:
         self.logs: list[list[Entry]] = [[] for _ in range(PARTITIONS)]
         self.fates: dict[str, bool] = {}  # of transactions that ended: whether they were committed
         self.committed = [0] * PARTITIONS  # the group's offsets
+        self.stable_ends: list[int] | None = None  # beyond which readers of committed records never come
         self.owners: list[Member] = []
         self.count = 0
         self.producers = [Producer(self, f"producer-{number}", number > 1) for number in range(4)]
@@ -44,8 +46,10 @@ class World:
 
     def run(self, steps: int) -> list[Operation]:
         actors: list[Producer | Reader] = [*self.producers, *self.producers, *self.readers, *self.members]
-        for _ in range(steps):
+        for step in range(steps):
             self.now_us += STEP_US
+            if self.fault == "withholds" and step == steps // 2:
+                self.stable_ends = [len(log) for log in self.logs]
             self.random.choice(actors).step()
             if self.random.random() < 0.02:
                 self.rebalance()
@@ -99,6 +103,8 @@ class World:
     def visible(self, partition: int, first: int, isolation: str) -> list[tuple[int, str]]:
         found = []
         for offset, entry in enumerate(self.logs[partition][first:], first):
+            if isolation == "read_committed" and self.stable_ends and offset >= self.stable_ends[partition]:
+                break
             if isolation == "read_committed" and entry.transaction is not None and self.hides(entry.transaction):
                 if entry.transaction not in self.fates:
                     break
@@ -117,6 +123,7 @@ class Producer:
     def __init__(self, world: World, name: str, is_transactional: bool) -> None:
         self.world, self.name, self.is_transactional = world, name, is_transactional
         self.transaction: str | None = None
+        self.is_in_doubt = False  # of what it has sent: then it does not ask for the commit
         world.lines.append(("client", {"process": name, "clock": "here"}))
 
     def step(self) -> None:
@@ -139,6 +146,7 @@ class Producer:
         if world.has("forgets") and outcome == "ok":
             world.append(partition, f"other {value}", None)
             happened = False
+        self.is_in_doubt |= outcome == "unknown"
         offset = world.append(partition, value, self.transaction) if happened else len(world.logs[partition]) - 1
         told = {"topic": TOPIC, "partition": partition, "value": value, "transaction": self.transaction}
         late_us = 300 if self.transaction else 5 * STEP_US
@@ -149,7 +157,8 @@ class Producer:
             return
         world, transaction, self.transaction = self.world, self.transaction, None
         world.now_us += STEP_US
-        if world.random.random() < 0.3:
+        is_in_doubt, self.is_in_doubt = self.is_in_doubt, False
+        if is_in_doubt or world.random.random() < 0.3:
             outcome, _ = world.outcome()
             world.end(transaction, False)
             world.tell("end", self.name, outcome=outcome, transaction=transaction, decision="abort")
@@ -194,7 +203,7 @@ class Reader:
             self.world.now_us += STEP_US
             self.read(partition, 10**6)
         self.world.now_us += STEP_US
-        self.world.tell("poll", self.name, records=[])
+        self.world.tell("poll", self.name, records=[], ended_us=self.world.now_us + SILENCE_US)
 
 
 class Member(Reader):

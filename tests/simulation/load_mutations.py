@@ -399,7 +399,7 @@ LOAD_MUTATIONS = (
         replaced(FileNode, "write_again", nothing),
         ("failing_disk", "lose_power"),
         invariant="StrongIsr",
-        seed=1,
+        seed=19,
         load=("flushes",),
     ),
     Mutation(

@@ -21,9 +21,10 @@ from strandline.broker.controller_office import Office
 from strandline.broker.handlers import fetch, produce
 from strandline.broker.partition import Partition
 from strandline.broker.replica_fetcher import ReplicaFetcher
+from strandline.broker.replicas import Replicas
 from strandline.broker.session_keeper import SessionKeeper
 from strandline.controller import rules
-from strandline.log import producer_state
+from strandline.log import producer_state, segment_recovery
 from strandline.log.checkpoints import RECOVERY_POINT_CHECKPOINT
 from strandline.log.directory_opening import DirectoryOpening
 from strandline.log.leader_epochs import LeaderEpochs
@@ -36,6 +37,8 @@ from strandline.log.segment import Segment
 from strandline.metadata.operations import SetData
 from strandline.metadata.values import decode_partition_state
 from strandline.model.failures import ErrorCode, Refused
+from strandline.model.partitions import TopicPartition
+from strandline.records.heads import head_of
 from strandline.replication.effects import Adopt, AppendFetched, HighWatermarkMoved
 from strandline.replication.events import IsrRefused
 from strandline.replication.follower import Follower, FollowerState
@@ -113,6 +116,24 @@ def accept_any_controller(patch: Patch) -> None:
         return ErrorCode.NONE
 
     patch.setattr(ControllerFence, "check", check)
+
+
+def obey_orders_of_any_epoch(patch: Patch) -> None:
+    """Whatever leader epoch they are about, and whoever gives them: a newer controller may have been heard."""
+    check, decide = ControllerFence.check, Replicas._decide
+
+    def check_newest(self: ControllerFence, controller_id: int, controller_epoch: int, broker_epoch: int) -> ErrorCode:
+        return check(self, controller_id, max(controller_epoch, self.controller_epoch), broker_epoch)
+
+    def decide_anew(self: Replicas, topic: Any, state: Any) -> ErrorCode:
+        partition = self._partitions.find(TopicPartition(topic.topic_name, state.partition_index))
+        if partition is not None and state.leader_epoch < partition.leader_epoch:
+            partition._replica.stop()
+            partition._replica.leader_epoch = partition._replica._partition_epoch = -1
+        return decide(self, topic, state)
+
+    patch.setattr(ControllerFence, "check", check_newest)
+    patch.setattr(Replicas, "_decide", decide_anew)
 
 
 def write_isr_unconditionally(patch: Patch) -> None:
@@ -358,7 +379,7 @@ MUTATIONS = (
         "StrongIsr",
         5,
     ),
-    Mutation("a follower joins below the epoch's start", join_without_epoch_start, ("die_at_commit",), "StrongIsr", 4),
+    Mutation("a follower joins below the epoch's start", join_without_epoch_start, ("die_at_commit",), "StrongIsr", 15),
     Mutation("a proposed ISR does not count", forget_proposals, ("slow_store", "kill", "pause"), "StrongIsr", 69),
     Mutation("nobody looks whether logs diverge", never_reconcile, ELECTIONS, "StrongIsr", 1),
     Mutation(
@@ -379,6 +400,7 @@ MUTATIONS = (
         1,
     ),
     Mutation("every controller is obeyed", accept_any_controller, ("zombie", "kill"), "NewestController", 3),
+    Mutation("orders of any epoch are obeyed", obey_orders_of_any_epoch, ("zombie", "kill"), "OneLeader", 3),
     Mutation(
         "the ISR is written whatever its version", write_isr_unconditionally, (*ZOMBIES, "slow_network"), "StrongIsr", 3
     ),
@@ -392,7 +414,7 @@ MUTATIONS = (
     Mutation(
         "an unknown outcome is a refusal", unknown_is_refused, ("lose_answer", "lag_follower", "kill"), "Progress", 12
     ),
-    Mutation("every stop was clean", always_clean, POWER, "SameOffsetSameBatch", 5),
+    Mutation("every stop was clean", always_clean, POWER, "SameOffsetSameBatch", 16),
     Mutation("a restarted leader leads on", trust_the_restarted, DEATHS, "HighWatermarkBounds", 10),
     Mutation("late answers are taken", take_late_answers, (*ELECTIONS, "slow_sending", "slow_network"), "Progress", 6),
     Mutation(
@@ -411,7 +433,14 @@ MUTATIONS = (
     ),
     Mutation("epochs survive their records", keep_epochs, ELECTIONS, "Progress", 2),
     Mutation("a leader's epoch has no beginning", assign_no_epoch, ELECTIONS, "EpochsAreTrue", 1),
-    Mutation("recovery looks at nothing", replaced(_Opening, "recover", nothing), POWER, "Contiguous", 6),
+    Mutation("recovery looks at nothing", replaced(_Opening, "recover", nothing), ("rot",), "IndexesAreTrue", 3),
+    Mutation(
+        "recovery compares no checksums",
+        replaced(segment_recovery, "verified_head_of", head_of),
+        ("rot",),
+        "IndexesAreTrue",
+        3,
+    ),
     Mutation(
         "an expired session is not replaced", replaced(SessionKeeper, "_begin_anew", nothing), STORE, "Progress", 1
     ),
@@ -420,7 +449,7 @@ MUTATIONS = (
         replaced(ControllerLoop, "connected_again", nothing),
         (*STORE, "kill"),
         "Progress",
-        1,
+        14,
     ),
     Mutation("a fetcher that failed does not ask again", ask_once, (*ZOMBIES, *DEATHS), "Progress", 2),
     Mutation(

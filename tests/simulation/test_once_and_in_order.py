@@ -7,7 +7,8 @@ from tests.log.making_logs import NOW, batch_of, make_log
 
 from strandline.log.log import Log
 from strandline.model.partitions import TopicPartition
-from strandline.simulation.history import History, OnceAndInOrder, Sent
+from strandline.simulation.client_invariants import OnceAndInOrder
+from strandline.simulation.history import History, Sent
 from strandline.simulation.observed import Batch, PartitionTruth, Replica
 
 EPOCH, CRC = 4, 6

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from tests.simulation.mutations import named
 
-from strandline.simulation.nemesis import Nemesis
 from strandline.simulation.options import Options
 from strandline.simulation.plainest import plainest
+from strandline.simulation.process_faults import ProcessFaults
 from strandline.simulation.runs import run
 
 
@@ -30,14 +30,15 @@ def test_what_fails_without_any_fault_is_shown_without(monkeypatch: pytest.Monke
 
 
 def test_what_needs_a_fault_keeps_it_and_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
-    stop = Nemesis._stop
+    stop = ProcessFaults.stop
 
-    def complain_of_the_second(nemesis: Nemesis) -> None:
-        stop(nemesis)
-        if nemesis.injected["stop"] == 1:
+    def complain_of_the_second(faults: ProcessFaults) -> None:
+        stop(faults)
+        nemesis = faults._nemesis
+        if nemesis.injected["stop"] == 2:
             nemesis.simulation.complain("NoSecondStop", "a broker was stopped for the second time")
 
-    monkeypatch.setattr(Nemesis, "_stop", complain_of_the_second)
+    monkeypatch.setattr(ProcessFaults, "stop", complain_of_the_second)
     failed = run(Options(seed=1, seconds=60, faults=("pause", "stop")))
     assert failed.violation is not None
     assert failed.faults.keys() == {"pause", "stop"}

@@ -14,13 +14,18 @@ from itertools import count, islice
 
 import pytest
 
-from strandline.model.failures import CorruptLog
+from strandline.broker.broker import Broker
+from strandline.broker.partition import Partition
+from strandline.broker.replica_fetcher import ReplicaFetcher
+from strandline.simulation.administrator import Administrator
+from strandline.simulation.consumers import Consumer
 from strandline.simulation.failure import Violation
 from strandline.simulation.loads import LOADS, loads_of
 from strandline.simulation.many_runs import AHEAD_PER_JOB, in_order, run_all
 from strandline.simulation.observer import Observer
-from strandline.simulation.options import Options
+from strandline.simulation.options import BROKERS_MAX, Options
 from strandline.simulation.runs import run
+from strandline.simulation.world import World
 
 FINGERPRINT = """
 from strandline.simulation.loads import LOADS
@@ -78,17 +83,80 @@ def test_a_violation_is_told_between_processes() -> None:
     assert (found.invariant, found.sentence, found.step) == ("StrongIsr", "2 lacks something", 17)
 
 
+def violation_where(monkeypatch: pytest.MonkeyPatch, owner: type, name: str) -> Violation:
+    """What does not hold where this is raised."""
+
+    def fail(*_: object, **__: object) -> None:
+        raise ValueError("no batch at position 0")
+
+    monkeypatch.setattr(owner, name, fail)
+    violation = run(Options(seed=1, seconds=10)).violation
+    assert violation is not None
+    assert "no batch at position 0" in violation.sentence
+    return violation
+
+
 def test_what_breaks_the_onlooker_is_a_violation_too(monkeypatch: pytest.MonkeyPatch) -> None:
     """Say, a log that cannot be read. It ended two thousand runs, and did not say by which seed."""
+    violation = violation_where(monkeypatch, Observer, "look")
+    assert violation.invariant == "Simulator"
+    assert violation.sentence.startswith("the simulation itself failed, not a broker (whoever looks on): Traceback")
 
-    def look(*_: object) -> None:
-        raise CorruptLog("no batch at position 0")
 
-    monkeypatch.setattr(Observer, "look", look)
-    outcome = run(Options(seed=1, seconds=10))
-    assert outcome.violation is not None
-    assert outcome.violation.invariant == "Unforeseen"
-    assert "no batch at position 0" in outcome.violation.sentence
+@pytest.mark.parametrize(("owner", "name"), [(Consumer, "_heard"), (Administrator, "known_topic")])
+def test_what_a_simulated_client_raises_is_no_fault_of_a_broker(
+    owner: type, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    violation = violation_where(monkeypatch, owner, name)
+    assert violation.invariant == "Simulator"
+    assert re.match(r"the simulation itself failed, not a broker \((reader-\d|administrator)\): ", violation.sentence)
+
+
+@pytest.mark.parametrize(("owner", "name"), [(Broker, "open"), (Partition, "append"), (ReplicaFetcher, "follow")])
+def test_what_a_broker_raises_is_unforeseen_and_says_which(
+    owner: type, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    violation = violation_where(monkeypatch, owner, name)
+    assert violation.invariant == "Unforeseen"
+    assert re.match(r"b\d: ", violation.sentence)
+
+
+def test_a_run_that_ends_with_an_exception_is_the_same_run_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is told of it has the name of a coroutine, and not where in memory it was."""
+    violation_where(monkeypatch, Broker, "open")
+    outcomes = [run(Options(seed=1, seconds=10)) for _ in range(2)]
+    assert " failed" in outcomes[0].transcript[-1]
+    assert [*outcomes[0].transcript] == [*outcomes[1].transcript]
+    assert outcomes[0].fingerprint == outcomes[1].fingerprint
+
+
+def test_a_line_of_a_brokers_log_says_whose_it_is() -> None:
+    transcript = run(Options(seed=1, seconds=10), whole_transcript=True).transcript
+    logged = [line for line in transcript if re.match(r" +[\d.]+   ", line)]
+    assert {found[1] for line in logged if (found := re.match(r" +[\d.]+   (b\d) [a-z_.]+: ", line))} == {
+        "b1",
+        "b2",
+        "b3",
+    }
+    assert all(re.match(r" +[\d.]+   b\d [a-z_.]+: ", line) for line in logged)
+
+
+def test_a_fingerprint_is_of_what_is_told_and_of_every_byte_that_arrives() -> None:
+    def fingerprint(line: str, *arrived: bytes) -> str:
+        world = World(1)
+        world.tell(line)
+        for data in arrived:
+            world.arrived(data)
+        return world.fingerprint
+
+    assert fingerprint("heal", b"one", b"two") == fingerprint("heal", b"one", b"two")
+    others = {
+        fingerprint("heal!", b"one", b"two"),
+        fingerprint("heal", b"one", b"twO"),
+        fingerprint("heal", b"two", b"one"),
+        fingerprint("heal", b"one"),
+    }
+    assert len(others - {fingerprint("heal", b"one", b"two")}) == 4
 
 
 def test_a_transcript_tells_what_clients_send_and_what_becomes_of_it() -> None:
@@ -144,6 +212,17 @@ def test_each_load_alone(load: str, seed: int) -> None:
 def test_all_loads_at_once() -> None:
     outcome = run(Options(seed=210, seconds=30, load=LOADS))
     assert outcome.violation is None, f"{outcome.command}: {outcome.violation}"
+
+
+@pytest.mark.parametrize(
+    ("brokers", "load"),
+    [*((brokers, load) for brokers in (1, 2, 4) for load in (LOADS[:4], LOADS[4:])), (BROKERS_MAX, ("transactions",))],
+)
+def test_any_number_of_brokers(brokers: int, load: tuple[str, ...]) -> None:
+    """Topics have as many replicas as there are brokers for, and no more must be in sync than there are."""
+    outcome = run(Options(seed=1, brokers=brokers, seconds=15, load=load, faults=()))
+    assert outcome.violation is None, f"{outcome.command}: {outcome.violation}"
+    assert outcome.acknowledged > 0, outcome.command
 
 
 @pytest.mark.parametrize("seed", range(100, 104))

@@ -21,6 +21,7 @@ from strandline.history.verdict import Anomaly, Verdict, printable
 @click.argument("paths", nargs=-1, required=True, metavar="FILE...")
 @click.option("--read-to-end", is_flag=True, help="Somebody read all to the end: what nobody saw is lost.")
 @click.option("--may-delete", is_flag=True, help="Retention or compaction ran: what is missing is not lost.")
+@click.option("--may-delete-topic", multiple=True, metavar="NAME", help="The same, of this topic alone; repeatable.")
 @click.option("--all-writers", is_flag=True, help="Nobody else wrote there: a value that none of them sent is wrong.")
 @click.option("--at-least", type=int, default=0, metavar="N", help="Void (exit 3) with fewer operations than this.")
 @click.option("--allowed", is_flag=True, help="Show also what Kafka allows; otherwise that is only counted.")
@@ -29,6 +30,7 @@ def check_history(
     paths: tuple[str, ...],
     read_to_end: bool,
     may_delete: bool,
+    may_delete_topic: tuple[str, ...],
     all_writers: bool,
     at_least: int,
     allowed: bool,
@@ -42,9 +44,10 @@ def check_history(
     any; 3 that the history is void: too little was done, or nothing was read, to say anything.
     """
     output, files = Output(output_format), HistoryFiles(paths)
+    expectations = Expectations(read_to_end, may_delete, all_writers, frozenset(may_delete_topic))
     try:
         with scanning("reading", files.size_bytes) as advance, _without_collector():
-            verdict = check(files.operations(advance), Expectations(read_to_end, may_delete, all_writers))
+            verdict = check(files.operations(advance), expectations)
     except Contradiction as refused:
         raise CannotRead(f"{refused} [{files.places_of(refused.operations)}]") from None
     if verdict.operation_count == 0:

@@ -17,6 +17,10 @@ from strandline.simulation.options import BROKERS_MAX, Options
 from strandline.simulation.runs import NO_FAULTS
 from strandline.simulation.scenario import load_scenario
 
+SECONDS_HELP = (
+    "Of work and faults, by the simulated clock; it takes some more to start and to heal. Two minutes are busy; what"
+    " there is beyond that lies between, as quiet times without faults."
+)
 STEPS_HELP = "Cut each run after so many steps: it never comes to where all is mended and progress is demanded."
 SAVE_HELP = (
     "Write the first run that fails, as plain as it can be, to this file; if it is the only run, a sound one too."
@@ -62,7 +66,7 @@ def _place_to_save(_: click.Context, __: click.Parameter, value: str | None) -> 
 @click.option("--seed", type=int, default=1, show_default=True, help="What decides everything that happens.")
 @click.option("--seeds", type=click.IntRange(1), default=1, show_default=True, help="So many runs, from --seed on.")
 @click.option("--brokers", type=click.IntRange(1, BROKERS_MAX), default=3, show_default=True)
-@click.option("--seconds", type=click.IntRange(1), default=1200, show_default=True, help="Of them 120 are busy.")
+@click.option("--seconds", type=click.IntRange(1), default=1200, show_default=True, help=SECONDS_HELP)
 @click.option("--steps", "steps_max", type=click.IntRange(1), help=STEPS_HELP)
 @click.option(
     "--faults",

@@ -117,10 +117,20 @@ def _line(outcome: Outcome) -> str:
     faults = ", ".join(f"{count} {name}" for name, count in sorted(outcome.faults.items()))
     cut = " (cut by --steps)" if outcome.is_cut else ""
     return (
-        f"seed {outcome.options.seed}: {counted(outcome.steps, 'step')}{cut}, {outcome.simulated_ms / 1000:,.0f} s"
-        f" simulated, {outcome.acknowledged:,} acknowledged, {outcome.read:,} read; {faults or 'no faults'};"
+        f"seed {outcome.options.seed}: {','.join(outcome.options.load)}; {counted(outcome.steps, 'step')}{cut},"
+        f" {outcome.simulated_ms / 1000:,.0f} s simulated{_work(outcome)}, {counted(outcome.acknowledged, 'write')}"
+        f" acknowledged, {counted(outcome.read, 'batch', 'batches')} read; {faults or 'no faults'};"
         f" {outcome.fingerprint}"
     )
+
+
+def _work(outcome: Outcome) -> str:
+    """What of the time is not `--seconds`, and what of `--seconds` is quiet; of a run that came so far."""
+    seconds, busy_s = outcome.options.seconds, round(outcome.busy_ms / 1000)
+    if outcome.simulated_ms < seconds * 1000 or outcome.is_cut:
+        return ""
+    busy = f", {busy_s:,} of them busy" if busy_s < seconds else ""
+    return f" ({seconds:,} of work and faults{busy}; the rest to start and to heal)"
 
 
 def _fields(outcome: Outcome) -> dict[str, Any]:
@@ -130,6 +140,7 @@ def _fields(outcome: Outcome) -> dict[str, Any]:
         "steps": outcome.steps,
         "is_cut": outcome.is_cut,
         "simulated_seconds": outcome.simulated_ms / 1000,
+        "busy_seconds": outcome.busy_ms / 1000,
         "acknowledged": outcome.acknowledged,
         "read": outcome.read,
         "faults": dict(sorted(outcome.faults.items())),

@@ -30,6 +30,7 @@ class Total:
     seeds: int = 0
     cut: int = 0  # by --steps
     simulated_ms: int = 0
+    busy_ms: int = 0
     steps: int = 0
     acknowledged: int = 0
     read: int = 0
@@ -40,6 +41,7 @@ class Total:
         self.seeds += 1
         self.cut += outcome.is_cut
         self.simulated_ms += outcome.simulated_ms
+        self.busy_ms += outcome.busy_ms
         self.steps += outcome.steps
         self.acknowledged += outcome.acknowledged
         self.read += outcome.read
@@ -61,8 +63,9 @@ class Total:
         )
         return (
             f"{counted(self.seeds, 'seed')}{self._cut_text()}, {self.hours:.2f} hours simulated ({by_clock:.1f} in a"
-            f" minute of the clock, {by_core:.1f} of a core), {self.acknowledged:,} acknowledged,"
-            f" {counted(self.faults.total(), 'fault')}, {counted(self.violations, 'violation')}"
+            f" minute of the clock, {by_core:.1f} of a core), {self.busy_ms / MS_PER_HOUR:.2f} of them busy,"
+            f" {counted(self.acknowledged, 'write')} acknowledged, {counted(self.faults.total(), 'fault')},"
+            f" {counted(self.violations, 'violation')}"
         )
 
     def _cut_text(self) -> str:
@@ -76,6 +79,7 @@ class Total:
             "cut": self.cut,
             "steps": self.steps,
             "simulated_seconds": self.simulated_ms / 1000,
+            "busy_seconds": self.busy_ms / 1000,
             "acknowledged": self.acknowledged,
             "read": self.read,
             "faults": dict(sorted(self.faults.items())),

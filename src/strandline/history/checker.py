@@ -4,7 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 
-from strandline.history.anomalies import cycles, group_offsets, intermediate, isolation, log, loss, order, tail
+from strandline.history.anomalies import (
+    cycles,
+    exactly_once,
+    group_offsets,
+    intermediate,
+    isolation,
+    log,
+    loss,
+    order,
+    tail,
+)
 from strandline.history.expectations import Expectations
 from strandline.history.index import History
 from strandline.history.operations import Operation
@@ -31,7 +41,7 @@ SEARCHES: tuple[Search, ...] = (
     order.internal_send_skips,
     group_offsets.lost_commits,
     group_offsets.phantom_commits,
-    group_offsets.consumed_twice,
+    exactly_once.consumed_twice,
     cycles.cycles,
 )
 

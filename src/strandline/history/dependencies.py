@@ -20,7 +20,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from strandline.history.index import History
-from strandline.history.operations import Outcome, Poll, Send
+from strandline.history.operations import Begin, Outcome, Poll, Send
 from strandline.history.transaction import Fate, Transaction
 
 
@@ -37,7 +37,7 @@ class Dependencies:
         self._node_of_transaction: dict[str, int] = {}
         self._node_of_send: dict[int, int] = {}
         self._node_of_poll: dict[int, int] = {}
-        self._spans: dict[str, list[Span]] = defaultdict(list)  # by process
+        self._spans: dict[tuple[str, str | None], list[Span]] = defaultdict(list)  # by process and clock
         self._add_nodes()
         self.edges: dict[str, list[list[int]]] = {
             "ww": self._write_edges(),
@@ -59,20 +59,23 @@ class Dependencies:
             if send.transaction is None and send.outcome is not Outcome.FAIL:
                 node = self._node_of_send[send.number] = self._add(send)
                 ended_us = send.ended_us if send.outcome is Outcome.OK else None
-                self._spans[send.process].append(Span(send.began_us, ended_us, node))
+                self._span(send, ended_us, node)
         for poll in self.history.polls:
             if poll.transaction not in self._node_of_transaction and poll.records:
                 node = self._node_of_poll[poll.number] = self._add(poll)
-                self._spans[poll.process].append(Span(poll.began_us, poll.ended_us, node))
+                self._span(poll, poll.ended_us, node)
 
     def _span_transaction(self, transaction: Transaction) -> None:
         begin, end = transaction.begin, transaction.acknowledged_end
         if begin is not None:
-            if end is not None and not self.history.share_clock(begin.process, end.process):
+            if end is not None and not self.history.lives.share_clock(begin, end):
                 end = None  # nobody knows when, by the clock of its begin
             ended_us = None if end is None else end.ended_us
-            span = Span(begin.began_us, ended_us, self._node_of_transaction[transaction.name])
-            self._spans[begin.process].append(span)
+            self._span(begin, ended_us, self._node_of_transaction[transaction.name])
+
+    def _span(self, operation: Begin | Send | Poll, ended_us: int | None, node: int) -> None:
+        clock = self.history.lives.client(operation).clock
+        self._spans[operation.process, clock].append(Span(operation.began_us, ended_us, node))
 
     def _add(self, operation: Send | Poll | Transaction | None) -> int:
         self.operations.append(operation)
@@ -108,7 +111,7 @@ class Dependencies:
             reader = self._node_of_transaction.get(poll.transaction) if poll.transaction is not None else None
             if reader is None:
                 reader = self._node_of_poll.get(poll.number)
-            is_committed = self.history.reads_committed(poll.process)
+            is_committed = self.history.lives.reads_committed(poll)
             last: int | None = None
             for partition, _, value in poll.records if reader is not None else ():
                 writer = self.history.writer(partition.topic, value)
@@ -124,8 +127,7 @@ class Dependencies:
 
     def _time_edges(self) -> tuple[list[list[int]], list[list[int]]]:
         by_clock: dict[str, list[Span]] = defaultdict(list)
-        for process, spans in self._spans.items():
-            clock = self.history.client(process).clock
+        for (_, clock), spans in self._spans.items():
             if clock is not None:
                 by_clock[clock] += spans
         return self._moments(self._spans.values()), self._moments(by_clock.values())

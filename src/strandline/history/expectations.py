@@ -17,3 +17,9 @@ class Expectations(NamedTuple):
 
     is_every_writer_recorded: bool = False
     """Nobody wrote to these topics but the recorded processes, so a value that none of them sent is wrong."""
+
+    may_delete_topics: frozenset[str] = frozenset()
+    """The same as `may_delete`, of these topics alone."""
+
+    def may_delete_from(self, topic: str) -> bool:
+        return self.may_delete or topic in self.may_delete_topics

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 
+from strandline.history.lives import Lives
 from strandline.history.operations import (
     Begin,
     Client,
     Commit,
     End,
-    Isolation,
     Operation,
     Outcome,
     Poll,
@@ -19,7 +19,7 @@ from strandline.history.operations import (
     Trim,
 )
 from strandline.history.partition_log import PartitionLog
-from strandline.history.reading import Break, ConsumerWalk, Look, Start
+from strandline.history.reading import ConsumerWalk
 from strandline.history.transaction import Fate, Transaction
 from strandline.history.transactions import Transactions
 from strandline.model.partitions import TopicPartition
@@ -27,7 +27,7 @@ from strandline.model.partitions import TopicPartition
 
 class History:
     def __init__(self, operations: Iterable[Operation]) -> None:
-        self.clients: dict[str, Client] = {}
+        self.lives = Lives()
         self.processes: dict[str, list[TimedOperation]] = defaultdict(list)
         self.sends: list[Send] = []
         self.polls: list[Poll] = []
@@ -38,26 +38,31 @@ class History:
         self.foreign_count = 0  # records read that no recorded process sent
         self.record_count = 0
         self.recognised_count = 0  # records read that are known to be one that was sent
-        self._client_lines: Counter[str] = Counter()  # who was started again tells of itself again
         self._trims: list[Trim] = []
         self._writers: dict[tuple[str, str], Send] = {}
         self._ambiguous: set[tuple[str, str]] = set()
         for operation in operations:
             self._sort(operation)
+        self.lives.settle()
         for done in self.processes.values():
-            done.sort(key=_order)
-        self.transactions.settle(self.share_clock, lambda process: self._client_lines[process] < 2)
+            done.sort(key=self._order)
+        self.transactions.settle(self.lives)
+        self._let_go_of_late_polls()
         self._note_reads()
         self._note_sends()
         self._settle_logs()
-        self.breaks, self.starts, self.looks = self._walk()
+        walk = self._walk()
+        self.breaks, self.starts, self.looks, self.sought = walk.breaks, walk.starts, walk.looks, walk.sought
 
     # Building it, in this order: what was read decides the fate of open transactions, that decides what is visible.
 
+    def _order(self, operation: TimedOperation) -> tuple[int, int, int]:
+        """One life after the other: each may have a clock of its own."""
+        return self.lives.number(operation), operation.began_us, operation.number
+
     def _sort(self, operation: Operation) -> None:
         if isinstance(operation, Client):
-            self.clients[operation.process] = operation
-            self._client_lines[operation.process] += 1
+            self.lives.note(operation)
             return
         self.operation_counts[type(operation).__name__.lower(), operation.outcome.value] += 1
         self.processes[operation.process].append(operation)
@@ -82,11 +87,19 @@ class History:
         if self._writers.setdefault(key, send) is not send:
             self._ambiguous.add(key)
 
+    def _let_go_of_late_polls(self) -> None:
+        late = self.transactions.let_go_of_late_polls(self.lives)
+        alone = {poll.number: poll._replace(transaction=None) for poll in self.polls if poll.number in late}
+        if alone:
+            self.polls = [alone.get(poll.number, poll) for poll in self.polls]
+            for done in self.processes.values():
+                done[:] = [alone.get(each.number, each) for each in done]
+
     def _note_reads(self) -> None:
         for key in self._ambiguous:
             del self._writers[key]
         for poll in self.polls:
-            is_committed = self.reads_committed(poll.process)
+            is_committed = self.lives.reads_committed(poll)
             for partition, offset, value in poll.records:
                 log = self.log(partition)
                 log.claim(offset, value, poll)
@@ -96,7 +109,7 @@ class History:
                 if is_committed:
                     log.committed_offsets.add(offset)
                     if writer is not None and writer.transaction is not None:
-                        self.transactions.by_name[writer.transaction].was_read(poll, self.share_clock)
+                        self.transactions.by_name[writer.transaction].was_read(poll, self.lives.share_clock)
             self.record_count += len(poll.records)
 
     def _note_sends(self) -> None:
@@ -113,7 +126,7 @@ class History:
             log.known = sorted(
                 offset
                 for offset, (_, witness) in log.claims.items()
-                if isinstance(witness, Poll) or self.is_promised(witness)
+                if isinstance(witness, Poll) or self.lives.is_promised(witness)
             )
             log.visible = [offset for offset in log.known if self._is_visible(log, offset)]
 
@@ -124,11 +137,11 @@ class History:
             return offset in log.committed_offsets
         return self.is_committed(writer)
 
-    def _walk(self) -> tuple[list[Break], list[Start], list[Look]]:
-        walk = ConsumerWalk(self.logs)
+    def _walk(self) -> ConsumerWalk:
+        walk = ConsumerWalk(self.logs, self.lives)
         for done in self.processes.values():
             walk.walk(done)
-        return walk.breaks, walk.starts, walk.looks
+        return walk
 
     # Questions.
 
@@ -137,12 +150,6 @@ class History:
         if log is None:
             log = self.logs[partition] = PartitionLog(partition)
         return log
-
-    def client(self, process: str) -> Client:
-        return self.clients.get(process) or Client(0, process)
-
-    def reads_committed(self, process: str) -> bool:
-        return self.client(process).isolation is Isolation.READ_COMMITTED
 
     def writer(self, topic: str, value: str) -> Send | None:
         """None also where several sent it, so that none can be blamed."""
@@ -159,20 +166,17 @@ class History:
         transaction = self.transaction_of(send)
         return send.outcome is not Outcome.FAIL and (transaction is None or transaction.fate is Fate.COMMITTED)
 
-    def is_promised(self, send: Send) -> bool:
-        """An acknowledgement by all in-sync replicas: any other may be broken by a change of leaders."""
-        return self.client(send.process).acks == -1
-
-    def share_clock(self, one: str, other: str) -> bool:
-        clock = self.client(one).clock
-        return one == other or (clock is not None and clock == self.client(other).clock)
-
     def promises(self) -> Iterator[Send]:
         """What readers must find, each by the offset it was given or was found at."""
         for send in self.sends:
             is_known = (send.topic, send.value) in self._writers and send.partition is not None
-            if is_known and send.outcome is Outcome.OK and self.is_committed(send):
+            if is_known and self.is_committed(send) and (send.outcome is Outcome.OK or self._is_in_commit(send)):
                 yield send
+
+    def _is_in_commit(self, send: Send) -> bool:
+        """Clients wait for what they sent before they ask for the commit: once that is acknowledged, it is there."""
+        transaction = self.transaction_of(send)
+        return transaction is not None and transaction.acknowledged_end is not None
 
     def counts(self) -> dict[str, int]:
         by_fate = Counter(transaction.fate for transaction in self.transactions.by_name.values())
@@ -188,7 +192,3 @@ class History:
             "foreign_records": self.foreign_count,
             "values_sent_twice": len(self._ambiguous),
         }
-
-
-def _order(operation: TimedOperation) -> tuple[int, int]:
-    return operation.began_us, operation.number

@@ -120,7 +120,13 @@ class LineParser:
         process = self.name(fields["process"])
         told = {field: read(fields[name]) for name, (field, read) in CLIENT_FIELDS.items() if name in fields}
         known = self._clients.get(process, Client(number, process))
-        self._clients[process] = known._replace(number=number, **told)
+        is_producer, is_consumer = (not names.isdisjoint(fields) for names in (PRODUCER_FIELDS, CONSUMER_FIELDS))
+        self._clients[process] = known._replace(
+            number=number,
+            tells_of_producer=is_producer or not is_consumer,
+            tells_of_consumer=is_consumer or not is_producer,
+            **told,
+        )
         return self._clients[process]
 
     def send(self, fields: Fields, number: int) -> Send:
@@ -191,6 +197,8 @@ CLIENT_FIELDS: dict[str, tuple[str, Callable[[Any], Any]]] = {
     "auto_commit": ("commits_by_itself", lambda value: _truth(value)),
     "clock": ("clock", lambda value: _text(value)),
 }
+PRODUCER_FIELDS = {"acks", "idempotent"}
+CONSUMER_FIELDS = {"isolation", "group", "auto_commit"}
 
 
 def line_of(op: str, **fields: Any) -> bytes:

@@ -37,7 +37,7 @@ class Decision(StrEnum):
 
 
 class Client(NamedTuple):
-    """What a process is, told once. The defaults are for processes that told nothing."""
+    """What a process is, told when it starts. The defaults are for processes that told nothing."""
 
     number: int
     process: str
@@ -47,6 +47,8 @@ class Client(NamedTuple):
     group: str | None = None
     commits_by_itself: bool = False  # enable.auto.commit: not every commit is in the history
     clock: str | None = None  # times are comparable with those of processes that name the same
+    tells_of_producer: bool = True  # a line may tell of one of the two alone
+    tells_of_consumer: bool = True
 
 
 class Send(NamedTuple):

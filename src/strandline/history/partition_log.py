@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from bisect import bisect_left
+from collections.abc import Iterator
+from itertools import islice
 from typing import NamedTuple, TypeAlias
 
 from strandline.history.operations import Poll, Send
 from strandline.model.partitions import TopicPartition
+
+OFFSET_MAX = 2**63 - 1
 
 Witness: TypeAlias = Send | Poll
 
@@ -26,6 +30,9 @@ class Stretch:
 
     def __len__(self) -> int:
         return self._end - self._begin
+
+    def __iter__(self) -> Iterator[int]:
+        return islice(self._offsets, self._begin, self._end)
 
     def first(self, count: int) -> list[int]:
         return self._offsets[self._begin : min(self._end, self._begin + count)]

@@ -8,8 +8,10 @@ expected one there is a `Break`; whether it matters depends on what lies between
 from __future__ import annotations
 
 from collections.abc import Iterable
+from itertools import groupby
 from typing import NamedTuple, TypeAlias
 
+from strandline.history.lives import Lives
 from strandline.history.operations import BEGINNING, Assign, How, Outcome, Poll, Revoke, TimedOperation
 from strandline.history.partition_log import PartitionLog
 from strandline.model.partitions import TopicPartition
@@ -45,29 +47,44 @@ class Look(NamedTuple):
     poll: Poll
 
 
+class Reading(NamedTuple):
+    """A transaction read from a partition, where its consumer had been told to go."""
+
+    poll: int  # the number of its line
+    partition: TopicPartition
+
+
 class _Place:
     """Where a consumer is in one partition."""
 
-    __slots__ = ("assign", "before", "expected", "first", "last")
+    __slots__ = ("assign", "before", "expected", "first", "last", "told")
 
-    def __init__(self, assign: Assign | None, position: int | None) -> None:
+    def __init__(self, assign: Assign | None = None, first: int | None = None, told: int | None = None) -> None:
         self.assign = assign
+        self.told = told  # the position that was asked for, if one was
         self.before: Poll | Assign | None = assign
-        self.expected = position
-        self.first = position
+        self.expected = first
+        self.first = first
         self.last = -1
 
 
 class ConsumerWalk:
-    def __init__(self, logs: Logs) -> None:
+    def __init__(self, logs: Logs, lives: Lives) -> None:
         self._logs = logs
+        self._lives = lives
         self.breaks: list[Break] = []
         self.starts: list[Start] = []
         self.looks: list[Look] = []
+        self.sought: dict[Reading, Assign] = {}
         self._in_vain: Poll | None = None  # the last poll of the process that brought nothing
 
     def walk(self, operations: Iterable[TimedOperation]) -> None:
-        """Those of one process, in its order."""
+        """Those of one process, in its order. Who is started again has no partitions until it is given some."""
+        consumed = (each for each in operations if isinstance(each, Poll | Assign | Revoke))
+        for _, life in groupby(consumed, self._lives.number):
+            self._live(life)
+
+    def _live(self, operations: Iterable[Poll | Assign | Revoke]) -> None:
         places: dict[TopicPartition, _Place] = {}
         is_excused = False
         self._in_vain = None
@@ -93,7 +110,7 @@ class ConsumerWalk:
         for partition, position in assign.positions:
             self._leave(partition, places)
             first = 0 if position == BEGINNING else position if position is not None and position >= 0 else None
-            places[partition] = _Place(assign, first)
+            places[partition] = _Place(assign, first, position)
             if assign.how is How.REBALANCE and first is not None:
                 self.starts.append(Start(assign, partition, first, assign.ended_us))
 
@@ -107,39 +124,57 @@ class ConsumerWalk:
     def _look(self, partition: TopicPartition, place: _Place) -> None:
         poll, before = self._in_vain, place.before
         is_last = poll is not None and before is not None and _order(before) < _order(poll)
-        if poll is not None and is_last and place.expected is not None:
+        if poll is not None and is_last and place.expected is not None and not self._is_deleted(place, partition):
             self.looks.append(Look(place.assign, partition, place.expected, poll))
 
     def _poll(self, poll: Poll, places: dict[TopicPartition, _Place], is_excused: bool) -> None:
         for partition, offset, _ in poll.records:
             place = places.get(partition)
             if place is None:
-                place = places[partition] = _Place(None, None)
+                place = places[partition] = _Place()
             if place.expected is None:
                 self._begin(place, poll, partition, offset)
+            elif offset > place.expected and place.before is not poll and self._is_deleted(place, partition):
+                self._reset(place, partition, offset)
             elif offset != place.expected:
                 self._break(place, poll, partition, offset, is_excused)
+            if poll.transaction is not None and place.told is not None and place.assign is not None:
+                self._note_sought(place.assign, poll, partition)
             place.expected, place.before = offset + 1, poll
             if offset > place.last:
                 place.last = offset
+
+    def _note_sought(self, assign: Assign, poll: Poll, partition: TopicPartition) -> None:
+        if assign.how in (How.SEEK, How.ASSIGN):
+            self.sought[Reading(poll.number, partition)] = assign
 
     def _begin(self, place: _Place, poll: Poll, partition: TopicPartition, offset: int) -> None:
         place.first = offset
         if place.assign is not None and place.assign.how is How.REBALANCE:
             self.starts.append(Start(place.assign, partition, offset, poll.ended_us))
 
+    def _is_deleted(self, place: _Place, partition: TopicPartition) -> bool:
+        """What it was to read next: `auto.offset.reset` may have led it anywhere, but for who is at the beginning."""
+        log = self._logs.get(partition)
+        is_at_beginning = isinstance(place.before, Assign) and place.told == BEGINNING
+        return log is not None and (place.expected or 0) < log.trimmed_before and not is_at_beginning
+
+    def _reset(self, place: _Place, partition: TopicPartition, offset: int) -> None:
+        if place.first is not None and place.last >= place.first:
+            self._logs[partition].passed(place.first, place.last)
+        place.first, place.last = offset, offset
+
     def _break(self, place: _Place, poll: Poll, partition: TopicPartition, offset: int, is_excused: bool) -> None:
         before, expected = place.before, place.expected
         assert before is not None
         assert expected is not None
+        is_excused = is_excused and before is not poll  # a group moves nobody amid one poll
         is_internal = before is poll or (
             isinstance(before, Poll) and poll.transaction is not None and poll.transaction == before.transaction
         )
         self.breaks.append(Break(before, poll, partition, expected, offset, is_internal, is_excused))
         if is_excused:  # it may have read on from here after a pause: what lies between was not passed
-            if place.first is not None and place.last >= place.first:
-                self._logs[partition].passed(place.first, place.last)
-            place.first, place.last = offset, offset
+            self._reset(place, partition, offset)
         elif place.first is not None and offset < place.first:
             place.first = offset
 

@@ -14,10 +14,10 @@ from collections.abc import Callable, Iterable, Sequence
 from enum import Enum, auto
 from typing import TypeAlias
 
-from strandline.history.operations import Begin, Commit, Decision, End, Outcome, Poll, Send
+from strandline.history.operations import Begin, Commit, Decision, End, Outcome, Poll, Send, TimedOperation
 from strandline.model.failures import CorruptData
 
-ShareClock: TypeAlias = Callable[[str, str], bool]
+ShareClock: TypeAlias = Callable[[TimedOperation, TimedOperation], bool]
 
 
 class Contradiction(CorruptData):
@@ -89,7 +89,7 @@ class Transaction:
                 raise Contradiction(sentence, (first.number, begin.number))
         for end in self.ends:
             is_early = end.outcome is not Outcome.FAIL and end.ended_us < first.began_us
-            if is_early and share_clock(first.process, end.process):
+            if is_early and share_clock(first, end):
                 raise Contradiction(f"transaction {self.name!r} ended before it began", (end.number, first.number))
 
     def _check_ends(self) -> None:
@@ -109,11 +109,7 @@ class Transaction:
 
     def at_work_after(self, poll: Poll, share_clock: ShareClock) -> End | Send | Commit | None:
         """What shows that nobody had asked for the commit when the poll ended."""
-        later = [
-            each
-            for each in self._last_before_commit
-            if poll.ended_us < each.began_us and share_clock(poll.process, each.process)
-        ]
+        later = [each for each in self._last_before_commit if poll.ended_us < each.began_us and share_clock(poll, each)]
         return later[0] if later and (not self._is_commit_known or later == self._last_before_commit) else None
 
     def _find_last_before_commit(self) -> None:

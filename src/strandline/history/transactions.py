@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Hashable, Iterable
 from itertools import pairwise
 
+from strandline.history.lives import Lives
 from strandline.history.operations import Begin, Commit, End, Outcome, Poll, Send
-from strandline.history.transaction import Fate, ShareClock, Transaction
+from strandline.history.transaction import Fate, Transaction
 
 
 class Transactions:
@@ -34,13 +35,33 @@ class Transactions:
             case Commit():
                 transaction.commits.append(operation)
 
-    def settle(self, share_clock: ShareClock, has_one_life: Callable[[str], bool]) -> None:
+    def settle(self, lives: Lives) -> None:
         for transaction in self.by_name.values():
-            transaction.check(share_clock)
+            transaction.check(lives.share_clock)
             transaction.settle()
         for process, transactions in self._by_process().items():
-            if has_one_life(process):
+            if not lives.was_started_again(process):
                 _abort_what_was_left_open(transactions)
+
+    def let_go_of_late_polls(self, lives: Lives) -> set[int]:
+        """Of those that were under way when the commit was asked for, or came later: it may have come to be by then.
+
+        Returns the numbers of their lines.
+        """
+        late: set[int] = set()
+        for transaction in self.by_name.values():
+            asked_us: dict[Hashable, int] = {}
+            for end in transaction.commit_attempts if transaction.polls else ():
+                if end.outcome is not Outcome.FAIL:
+                    timeline = lives.timeline(end)
+                    asked_us[timeline] = min(end.began_us, asked_us.get(timeline, end.began_us))
+            late |= {
+                poll.number
+                for poll in transaction.polls
+                if poll.ended_us > asked_us.get(lives.timeline(poll), poll.ended_us)
+            }
+            transaction.polls = [poll for poll in transaction.polls if poll.number not in late]
+        return late
 
     def _by_process(self) -> dict[str, list[tuple[Begin, Transaction]]]:
         """Each in the order in which they began."""

@@ -16,8 +16,8 @@ SENTENCE_CHARACTERS_MAX = 2000  # values are as long as whoever wrote the histor
 
 NOTHING_READ = "no record was read, so nothing can be said: give the files of the readers too"
 NOTHING_KNOWN = (
-    "none of the records that were read is known to be one that was sent, so nothing can be said: give the files of one"
-    " run, and values that are unique in their topic"
+    "none of the records that were read is known to be one that was sent, so nothing can be said: give the files of the"
+    " producers too, of the same run, and values that are unique in their topic"
 )
 
 
@@ -127,8 +127,7 @@ class Verdict(NamedTuple):
             return None
         if self.counts["records_read"] == 0:
             return NOTHING_READ
-        is_known = self.counts["acknowledged"] == 0 or self.counts["records_recognised"] > 0
-        return None if is_known else NOTHING_KNOWN
+        return NOTHING_KNOWN if self.counts["records_recognised"] == 0 else None
 
     @property
     def bad_count(self) -> int:

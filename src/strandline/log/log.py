@@ -105,7 +105,9 @@ class Log(LogFollower):
     def end_flush(self, work: FlushWork, now_ms: int) -> None:
         """`work.run()` has returned: the recovery point moves up to what it promised."""
         self._running_flushes.remove(work)
-        self._unflushed_paths = [path for path in self._unflushed_paths if path not in work.small_files]
+        for path in work.small_files:
+            if path in self._unflushed_paths:
+                self._unflushed_paths.remove(path)  # once: what was made since, under the same name, is there twice
         self.recovery_point = max(self.recovery_point, min(work.up_to_offset, self.log_end_offset))
         self.last_flush_ms = now_ms
 

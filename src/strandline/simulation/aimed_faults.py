@@ -1,6 +1,5 @@
 """Faults that are aimed: each brings about one situation that chance would seldom find.
 
-lose_answer    a write to the store is done, and the connection breaks before anybody says so
 slow_store     a leader hears late from the store, while a follower of it is slow
 lag_follower   a follower is cut off from the other brokers and from nobody else: what the others lead must go on
 die_at_commit  a follower has just left the ISR, and the leader dies with the next commit, of which nobody has heard
@@ -17,6 +16,7 @@ from typing import TYPE_CHECKING
 
 from strandline.metadata import paths
 from strandline.metadata.values import decode_controller
+from strandline.simulation.durations import SECOND_US, in_seconds
 from strandline.simulation.machine import Machine
 from strandline.simulation.observed import PartitionTruth
 from strandline.simulation.old_life import OldLife
@@ -26,7 +26,6 @@ from strandline.simulation.simulated_store import STORE
 if TYPE_CHECKING:
     from strandline.simulation.nemesis import Nemesis
 
-SECOND_US = 1_000_000
 LAG_S = 45  # the longest lag that is allowed, the longest pause of a producer, its patience, and some more
 DIE_PATIENCE_S = 30
 STORE_DELAY_US = 4 * SECOND_US
@@ -46,58 +45,53 @@ class AimedFaults:
         self.is_busy = False  # so that nothing else may happen
         self.when_changed: Callable[[PartitionTruth], None] | None = None  # who waits for something about a partition
 
-    def lose_answer(self) -> None:
-        links = list(self._simulation.store.links.values())
-        if links:
-            self._chance.choice(links).loses_next_answer = True
-
     def slow_store(self) -> None:
-        leader = self._nemesis.leader()
-        follower = self._chance.choice([machine for machine in self._simulation.machines if machine is not leader])
-        self._network.slow_down(STORE, leader.name, STORE_DELAY_US)
-        self._network.slow_down(follower.name, leader.name, FOLLOWER_DELAY_US)
-        self._nemesis.later(self._network.mend, 5, 20)
+        leader, damage = self._nemesis.leader(), self._network.damage()
+        followers = [machine for machine in self._simulation.machines if machine is not leader]
+        damage.slow_down(STORE, leader.name, STORE_DELAY_US)
+        if followers:
+            damage.slow_down(self._chance.choice(followers).name, leader.name, FOLLOWER_DELAY_US)
+        self._nemesis.struck_for("slow_store", str(damage), damage.mend, 5, 20)
 
-    def slow_client(self) -> bool:
+    def slow_client(self) -> None:
         careful = [producer for producer in self._simulation.producers if producer.is_idempotent]
         if not careful:
-            return False
-        client = self._chance.choice(careful)
+            return
+        client, damage = self._chance.choice(careful), self._network.damage()
         for machine in self._simulation.machines:
-            self._network.slow_down(client.name, machine.name, CLIENT_DELAY_US)
+            damage.slow_down(client.name, machine.name, CLIENT_DELAY_US)
         self._slow_until_us[client.name] = self._world.now_us + SLOW_CLIENT_S[1] * SECOND_US
-        self._nemesis.later(self._network.mend, *SLOW_CLIENT_S)
-        return True
+        self._nemesis.struck_for("slow_client", str(damage), damage.mend, *SLOW_CLIENT_S)
 
-    def lag_follower(self) -> bool:
+    def lag_follower(self) -> None:
         """Only in a cluster that is whole, and nothing else happens meanwhile. Where it is the controller that is cut
         off, nobody has to get on in an epoch that it has given out meanwhile: with the store in reach it stays in
         office, moves leaders to where they should be, and cannot tell them, in Kafka too."""
-        if not self._simulation.is_calm:
-            return False
-        machine = self._chance.choice(self._simulation.machines)
+        if not self._simulation.is_calm or len(self._simulation.machines) < 3:
+            return
+        machine, damage = self._chance.choice(self._simulation.machines), self._network.damage()
         epochs = self._leader_epochs() if machine is self._controller() else None
         for other in self._simulation.machines:
             if other is not machine:
-                self._cut_apart(machine, other)
+                damage.cut_apart(machine.name, other.name)
         began_us, lives, self.is_busy = self._world.now_us, self._lives(), True
         self._world.seasons.stay_busy(began_us + LAG_S * SECOND_US)
 
-        def look() -> None:
+        def look() -> bool:
             self.is_busy = False
-            if self._lives() == lives and all(each.is_serving for each in self._simulation.machines):
+            if damage and self._lives() == lives and all(each.is_serving for each in self._simulation.machines):
                 self._expect_progress(machine, began_us, epochs)
-            self._network.mend()
+            return damage.mend()
 
-        self._world.after(LAG_S * SECOND_US, look)
-        return True
+        self._nemesis.struck_for("lag_follower", str(damage), look, LAG_S, LAG_S)
 
-    def die_at_commit(self) -> bool:
+    def die_at_commit(self) -> None:
         truth = self._partition()
         if truth is None:
-            return False
+            return
         leader, follower, *_ = self._replicas_of(truth)
-        self._cut_apart(leader, follower)
+        damage = self._network.damage()
+        damage.cut_apart(leader.name, follower.name)
         until_us, ends = self._world.now_us + DIE_PATIENCE_S * SECOND_US, list[int]()
 
         def look(changed: PartitionTruth) -> None:
@@ -107,40 +101,45 @@ class AimedFaults:
                 ends.append(truth.committed_end)
                 if ends[-1] > ends[0]:
                     self.when_changed = None
-                    self._world.after(0, leader.kill, leader.host)
-                    self._nemesis.later(leader.start, 8, 20)
+                    self._world.after(0, die, leader.host)
+
+        def die() -> None:
+            start = self._nemesis.start_later(leader, 8, 20)
+            self._nemesis.struck("die_at_commit", f"{leader.name} of {truth.name}, {start}")
+            leader.kill()
 
         self.when_changed = look
-        self._nemesis.later(self._network.mend, DIE_PATIENCE_S, DIE_PATIENCE_S + 5)
-        return True
+        self._nemesis.armed("die_at_commit", f"{damage}, until {truth.name} commits without {follower.name}")
+        lasts_us = self._nemesis.draw_us(DIE_PATIENCE_S, DIE_PATIENCE_S + 5)
+        self._nemesis.mend_after(lasts_us, "die_at_commit", str(damage), damage.mend)
 
-    def old_life(self) -> bool:
+    def old_life(self) -> None:
         truth = self._partition()
         if truth is not None:
             leader, follower, *_ = self._replicas_of(truth)
             OldLife(self, self._nemesis, truth, leader, follower).begin()
-        return truth is not None
 
-    def old_markers(self) -> bool:
-        if not self._simulation.is_calm or len(self._simulation.machines) < 3:
-            return False
-        OldMarkers(self, self._nemesis).begin()
-        return True
+    def old_markers(self) -> None:
+        if self._simulation.is_calm and len(self._simulation.machines) >= 3:
+            OldMarkers(self, self._nemesis).begin()
 
-    def zombie(self) -> bool:
+    def zombie(self) -> None:
         controller = self._controller()
         if controller is None or not self._simulation.is_calm or len(self._simulation.machines) < 3:
-            return False
+            return
         others = [machine for machine in self._simulation.machines if machine is not controller]
         reached_late, expiring = self._chance.sample(others, 2)
-        self._network.cut(controller.name, reached_late.name)
+        damage, nemesis = self._network.damage(), self._nemesis
+        damage.cut(controller.name, reached_late.name)
+        paused_us, resumed_us = nemesis.draw_us(0.1, 2), nemesis.draw_us(15, 25)
+        lasts_us = nemesis.draw_us(9, 14)
+        pause = f"{controller.name} stands still after {in_seconds(paused_us)} until {in_seconds(resumed_us)} from now"
+        nemesis.struck("zombie", f"{damage} for {in_seconds(lasts_us)}, {pause}")
+        nemesis.mend_after(lasts_us, "zombie", str(damage), damage.mend)
         for session_id, link in list(self._simulation.store.links.items()):
             if link.host is expiring.host:
                 self._simulation.store.expire(session_id)  # so that there is something to be told
-        self._nemesis.later(controller.pause, 0.1, 2)
-        self._nemesis.later(self._network.mend, 9, 14)
-        self._nemesis.later(controller.resume, 15, 25)
-        return True
+        self._world.after(paused_us, lambda: nemesis.pause(controller, resumed_us - paused_us))
 
     def _partition(self) -> PartitionTruth | None:
         """Somebody writes to it with acks=all."""
@@ -156,10 +155,6 @@ class AimedFaults:
         others = [broker_id for broker_id in truth.assigned if broker_id != truth.stored.leader]
         self._chance.shuffle(others)
         return [self._simulation.machines[broker_id - 1] for broker_id in (truth.stored.leader, *others)]
-
-    def _cut_apart(self, one: Machine, other: Machine) -> None:
-        self._network.cut(one.name, other.name)
-        self._network.cut(other.name, one.name)
 
     def _lives(self) -> list[int]:
         return [machine.lives for machine in self._simulation.machines]

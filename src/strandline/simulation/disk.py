@@ -64,7 +64,7 @@ class SimulatedDisk(FaultInjector):
 
     def _with_tree(self, tree: DirectoryTree) -> SimulatedDisk:
         disk = SimulatedDisk(space_bytes_max=self.space_bytes_max)
-        disk.now_ms = self.now_ms
+        disk.now_ms, disk.when_full = self.now_ms, self.when_full
         disk.used_bytes = sum(node.charged_bytes for node in files_under(tree.root))
         disk._tree = tree
         return disk

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 from collections import Counter, deque
+from collections.abc import Callable
 
 from strandline.model.lazy_dataclass import dataclass
 from strandline.simulation.inode import FileNode
@@ -39,6 +40,7 @@ class Fault:
     error: int
     after: int
     path_contains: str
+    when_struck: Callable[[str], object] | None  # with the path
 
     def matches(self, operation: str, path: str) -> bool:
         return operation == self.operation and self.path_contains in path
@@ -56,15 +58,23 @@ class FaultInjector:
         self.power_lost = False
         self.is_watched = False  # by somebody outside the world, to whom no fault happens
         self.space_bytes_max = space_bytes_max
+        self.when_full: Callable[[str], object] | None = None  # once, with the path
         self.used_bytes = 0
         self.mapped: list[FileNode] = []
         self._stop_at: int | None = None
 
-    def fail_next(self, operation: str, error: int = errno.EIO, after: int = 0, path_contains: str = "") -> None:
+    def fail_next(
+        self,
+        operation: str,
+        error: int = errno.EIO,
+        after: int = 0,
+        path_contains: str = "",
+        when_struck: Callable[[str], object] | None = None,
+    ) -> None:
         """Once, after `after` matching calls that succeed. What has not fired yet is in `faults`."""
         if operation not in OPERATIONS:
             raise ValueError(f"{operation} is none of {', '.join(OPERATIONS)}")
-        self.faults.append(Fault(operation, error, after, path_contains))
+        self.faults.append(Fault(operation, error, after, path_contains, when_struck))
 
     def stop_after(self, operations: int) -> None:
         """Lose power once that many more changing operations are done: what comes next raises `PowerLost`."""
@@ -74,6 +84,7 @@ class FaultInjector:
         """Nobody will look here again: what is left of a dead process may write as it likes."""
         self._stop_at = None
         self.faults.clear()
+        self.when_full = None
 
     def require_power(self) -> None:
         if self.operations == self._stop_at and not self.is_watched:
@@ -109,6 +120,8 @@ class FaultInjector:
             if fault.after == 0:
                 self.faults.remove(fault)
                 self.trace.append(f"{operation} {path} fails with {errno.errorcode[fault.error]}")
+                if fault.when_struck is not None:
+                    fault.when_struck(path)
                 raise OSError(fault.error, os.strerror(fault.error), path)
             fault.after -= 1
 
@@ -120,10 +133,26 @@ class FaultInjector:
             node.observe_mapping()
         self.mapped = [node for node in self.mapped if node.shadow is not None]
 
-    def room_for(self, growth_bytes: int) -> int:
+    @property
+    def is_bounded(self) -> bool:
+        return self.space_bytes_max is not None
+
+    def fill_up(self, room_bytes: int, when_full: Callable[[str], object] | None = None) -> None:
+        """All but so many bytes; `when_full` hears of the first file that finds too little room."""
+        self.space_bytes_max, self.when_full = self.used_bytes + room_bytes, when_full
+
+    def make_room(self) -> bool:
+        was_bounded, self.space_bytes_max, self.when_full = self.is_bounded, None, None
+        return was_bounded
+
+    def room_for(self, growth_bytes: int, path: str) -> int:
         if self.space_bytes_max is None:
             return growth_bytes
-        return min(growth_bytes, max(0, self.space_bytes_max - self.used_bytes))
+        room_bytes = min(growth_bytes, max(0, self.space_bytes_max - self.used_bytes))
+        if room_bytes < growth_bytes and self.when_full is not None:
+            when_full, self.when_full = self.when_full, None
+            when_full(path)
+        return room_bytes
 
     def charge(self, node: FileNode, growth_bytes: int) -> None:
         """Written bytes take space; holes made by `truncate` do not, as on a real disk."""

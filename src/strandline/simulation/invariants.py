@@ -79,14 +79,14 @@ class FollowersCopy:
 
 
 class OneLeader:
-    """At most one leader in an epoch; a leader's epoch, and the store's, never go back."""
+    """At most one leader in an epoch; who was told of an epoch leads in no older one, in this life or the next; the
+    store's never go back."""
 
     name = "OneLeader"
 
     def __init__(self) -> None:
         self._leaders: dict[tuple[PartitionTruth, int], int] = {}
         self._stored: dict[PartitionTruth, tuple[int, int]] = {}
-        self._epochs: dict[Replica, int] = {}
 
     def check(self, truth: PartitionTruth) -> Iterator[str]:
         for replica in truth.replicas.values():
@@ -94,6 +94,11 @@ class OneLeader:
                 leader = self._leaders.setdefault((truth, replica.leads_in), replica.broker_id)
                 if leader != replica.broker_id:
                     yield f"{leader} and {replica.broker_id} both lead in epoch {replica.leads_in}"
+                if replica.leads_in < replica.told_epoch:
+                    yield (
+                        f"{replica.broker_id} leads in epoch {replica.leads_in}, and was told of epoch"
+                        f" {replica.told_epoch}"
+                    )
         if truth.stored is not None:
             now = (truth.stored.leader_epoch, truth.stored_version)
             before = self._stored.get(truth, now)

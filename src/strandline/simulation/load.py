@@ -1,7 +1,7 @@
 """What clients do in a run, one kind of load each: what it needs of the cluster, its clients, and what must hold.
 
-The load of plain records is in `simulation` itself; the others are here by name, and a run has any of them. Each draws
-from streams of its own, so that a seed with the old loads alone is the run that it always was.
+A run has any of them (`loads`). Each draws from streams of its own, so that what one does is not another for what the
+others draw.
 """
 
 from __future__ import annotations

@@ -10,12 +10,13 @@ from strandline.simulation.flush_load import FlushLoad
 from strandline.simulation.group_load import GroupLoad
 from strandline.simulation.load import Load
 from strandline.simulation.lookup_load import LookupLoad
-from strandline.simulation.options import RECORDS
 from strandline.simulation.reassignment_load import ReassignmentLoad
+from strandline.simulation.records_load import RecordsLoad
 from strandline.simulation.retention_load import RetentionLoad
 from strandline.simulation.transaction_load import TransactionLoad
 
 DRAWN_TOGETHER: tuple[type[Load], ...] = (
+    RecordsLoad,
     TransactionLoad,
     GroupLoad,
     DeletionLoad,
@@ -26,7 +27,7 @@ DRAWN_TOGETHER: tuple[type[Load], ...] = (
 )
 ALL: tuple[type[Load], ...] = (*DRAWN_TOGETHER, LookupLoad)
 KINDS = {load.name: load for load in ALL}
-LOADS = (RECORDS, *KINDS)
+LOADS = tuple(KINDS)
 LOOKUPS_SHARE = 0.25
 
 
@@ -34,7 +35,7 @@ def loads_of(seed: int) -> tuple[str, ...]:
     """Where nobody says which: one or two, sometimes many, drawn from a stream of their own. What there is of one load
     costs as much in a crowd, and more to look at: one crowd takes the time of ten others. Those that look things up
     cost little, and see more where others write: they join any, by a stream of theirs."""
-    chance, names = Random(f"{seed}/loads"), (RECORDS, *(load.name for load in DRAWN_TOGETHER))
+    chance, names = Random(f"{seed}/loads"), tuple(load.name for load in DRAWN_TOGETHER)
     (count,) = chance.choices((1, 2, 3, len(names)), (20, 8, 4, 1))
     drawn = tuple(sorted(chance.sample(names, count), key=names.index))
     return (*drawn, LookupLoad.name) if Random(f"{seed}/lookups").random() < LOOKUPS_SHARE else drawn

@@ -58,7 +58,6 @@ class LookupLoad(WrittenLoad):
         # A topic that comes and goes has no end that only goes up.
         topics = [topic for load in simulation.loads if load.name != DeletionLoad.name for topic in load.topics]
         self.partitions = [TopicPartition(topic.name, index) for topic in topics for index in range(topic.partitions)]
-        self.partitions += dict.fromkeys(producer.partition for producer in simulation.producers)
         self._transactions = next((load for load in simulation.loads if isinstance(load, TransactionLoad)), None)
         for number in range(2):
             producer = Diarist(self, f"diarist-{number}", self.partition, self.written)

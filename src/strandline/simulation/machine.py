@@ -88,6 +88,7 @@ class Machine:
         self.lives = 0
         self.failure: BaseException | None = None  # that nobody foresaw
         self.dies_of_power_loss = False
+        self.when_dying: Callable[[], object] | None = None  # in the middle of what it does to its files
         self.slow_disk_us = 0
         self.slow_sending_us = 0
         self._store = store
@@ -99,6 +100,10 @@ class Machine:
     @property
     def is_up(self) -> bool:
         return self.broker is not None
+
+    @property
+    def is_paused(self) -> bool:
+        return self.host is not None and self.host.is_paused
 
     def thread_time_us(self) -> int:
         return 50 + int(self._thread_chance.random() * (3_000 + self.slow_disk_us))
@@ -126,7 +131,8 @@ class Machine:
         self.broker = Broker(self._settings(), self._store.client(self.host, self.name))
         self.broker.when_failed = self._failed
         self._surroundings = Surroundings(self, self.host)
-        begin(self._open(self.broker, self._surroundings))
+        opening = self._open(self.broker, self._surroundings)
+        self.world.run(self.host, lambda: begin(opening))
 
     def _settings(self) -> dict[str, str]:
         return {
@@ -163,7 +169,7 @@ class Machine:
             return
         self.world.tell(f"{self.name} is stopped")
         self.is_serving = False
-        begin(self._close(broker, surroundings))
+        self.world.run(surroundings.host, lambda: begin(self._close(broker, surroundings)))
 
     async def _close(self, broker: Broker, surroundings: Surroundings) -> None:
         await broker.membership.hand_over()
@@ -186,13 +192,13 @@ class Machine:
             self.network.powered[self.name] = False
             self._end(says_so=False)
 
-    def die_after(self, operations: int) -> None:
+    def die_after(self, operations: int, when_dying: Callable[[], object]) -> None:
         """In the middle of what it does to its files: `PowerLost` comes out of the event."""
-        if self.broker is not None:
-            self.disk.stop_after(operations)
+        self.disk.stop_after(operations)
+        self.when_dying = when_dying
 
-    def lose_power_after(self, operations: int) -> None:
-        self.die_after(operations)
+    def lose_power_after(self, operations: int, when_dying: Callable[[], object]) -> None:
+        self.die_after(operations, when_dying)
         self.dies_of_power_loss = True
 
     def keep_power(self) -> None:
@@ -202,6 +208,8 @@ class Machine:
 
     def die(self) -> None:
         """`PowerLost` has come."""
+        if self.when_dying is not None:
+            self.when_dying()
         if self.dies_of_power_loss:
             self.lose_power()
         else:
@@ -210,7 +218,7 @@ class Machine:
     def _end(self, *, says_so: bool) -> None:
         assert self.host is not None
         self.host.is_alive = False
-        self.broker, self.is_serving, self.has_acted = None, False, True
+        self.broker, self.is_serving, self.has_acted, self.when_dying = None, False, True, None
         self.network.listeners.pop(self.name, None)
         self.network.process_died(self.host, says_so=says_so)
         self.disk, dead = self.disk.kill() if says_so else self.disk.crash(self._chance), self.disk
@@ -219,14 +227,17 @@ class Machine:
 
     # Standing still.
 
-    def pause(self) -> None:
-        if self.host is not None and self.broker is not None and not self.host.is_paused:
-            self.world.tell(f"{self.name} stands still")
-            self.world.pause(self.host)
-            self._store.look_at_connections()
+    def pause(self) -> bool:
+        """False: it is down, or stands still already."""
+        if self.host is None or self.broker is None or self.is_paused:
+            return False
+        self.world.tell(f"{self.name} stands still")
+        self.world.pause(self.host)
+        self._store.look_at_connections()
+        return True
 
     def resume(self) -> None:
-        if self.host is not None and self.host.is_paused:
+        if self.host is not None and self.broker is not None and self.host.is_paused:
             self.world.tell(f"{self.name} goes on")
             self.world.resume(self.host)
             self._store.look_at_connections()

@@ -15,6 +15,7 @@ from collections.abc import Callable
 from random import Random
 from typing import Protocol
 
+from strandline.simulation.damage import Damage, Link
 from strandline.simulation.world import Process, World
 
 
@@ -57,7 +58,10 @@ class Pipe:
             self._held += 1
             self._network.hold(self)
         else:
-            self.line.deliver(self.to_client, self._sent.popleft())
+            data = self._sent.popleft()
+            if data is not None:
+                self._network.world.arrived(data)
+            self.line.deliver(self.to_client, data)
 
     def go_on(self) -> None:
         """The link is whole again; what waited is sent again."""
@@ -143,8 +147,9 @@ class Network:
         self.world = world
         self._chance = chance
         self._delay_us = delay_us
-        self._slow: dict[tuple[str, str], int] = {}
-        self._cut: dict[tuple[str, str], None] = {}
+        self._damages: dict[Damage, None] = {}
+        self._slow: dict[Link, int] = {}  # by all damages together
+        self._cut: set[Link] = set()
         self._holding: dict[Pipe, None] = {}
         self._lines: dict[Line, None] = {}
         self._numbers = 0
@@ -169,20 +174,34 @@ class Network:
     def is_on(self, machine: str) -> bool:
         return self.powered.get(machine, True)
 
-    def cut(self, source: str, target: str) -> None:
-        """In this direction alone."""
-        self._cut[source, target] = None
-        self._changed()
+    def damage(self) -> Damage:
+        """For a fault that is about to break something here, and will mend it."""
+        return Damage(self)
 
-    def slow_down(self, source: str, target: str, up_to_us: int) -> None:
-        self._slow[source, target] = up_to_us
+    def broken(self, damage: Damage) -> None:
+        self._damages[damage] = None
+        self._recount()
 
-    def mend(self) -> None:
-        self._cut.clear()
-        self._slow.clear()
+    def mended(self, damage: Damage) -> None:
+        self._damages.pop(damage, None)
+        self._recount()
         holding, self._holding = self._holding, {}
         for pipe in holding:
-            pipe.go_on()
+            if self.is_cut(pipe.source, pipe.target):
+                self._holding[pipe] = None
+            else:
+                pipe.go_on()
+
+    def mend_all(self) -> None:
+        for damage in list(self._damages):
+            damage.mend()
+
+    def _recount(self) -> None:
+        self._cut = {link for damage in self._damages for link in damage.cuts}
+        self._slow = {}
+        for damage in self._damages:
+            for link, delay_us in damage.delays_us.items():
+                self._slow[link] = max(delay_us, self._slow.get(link, 0))
         self._changed()
 
     def _changed(self) -> None:

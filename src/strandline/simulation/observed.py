@@ -79,13 +79,15 @@ def kind_of(data: bytes, begin: int, *, is_control: bool) -> Kind:
 
 
 def batches_from(log: Log, offset: int) -> Iterator[Batch]:
-    while offset < log.log_end_offset:
-        data = log.read(offset, READ_BYTES).read()
-        if not data:
-            return
-        for batch in batches_in(data):
+    """Up to the end, or to where bytes are no batches: of what is missing then, or is in its place, others complain."""
+    while (begin := offset) < log.log_end_offset:
+        for batch in batches_in(log.read(offset, READ_BYTES).read()):
+            if batch.last_offset < offset:
+                return  # zeros, say, that recovery should have cut: they would be read again and again
             offset = batch.last_offset + 1
             yield batch
+        if offset == begin:
+            return
 
 
 class Replica:

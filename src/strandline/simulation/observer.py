@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import NamedTuple
 
 from strandline.broker.broker import Broker
@@ -13,7 +14,7 @@ from strandline.metadata.transactions import Changed, Transaction
 from strandline.metadata.values import decode_partition_state, decode_topic
 from strandline.model.partitions import TopicPartition
 from strandline.simulation.machine import Machine
-from strandline.simulation.observed import PartitionTruth, Replica, logs_of, observe_role
+from strandline.simulation.observed import Batch, PartitionTruth, Replica, batches_from, logs_of, observe_role
 from strandline.simulation.simulated_store import SimulatedStore
 
 Key = tuple[bytes, int]  # topic id and partition
@@ -76,6 +77,18 @@ class Observer:
         machine.disk.is_watched = True
         try:
             self._look(machine, broker)
+        finally:
+            machine.disk.is_watched = False
+
+    def read_again(self, machine: Machine) -> Iterator[tuple[PartitionTruth, int, dict[int, Batch]]]:
+        """Of each partition that is assigned to it, where its log begins, and what is there by base offset."""
+        machine.disk.is_watched = True
+        try:
+            for truth in self.living:
+                log = truth.replica(machine.broker_id).readable_log
+                if machine.broker_id in truth.assigned and log is not None:
+                    batches = batches_from(log, log.log_start_offset)
+                    yield truth, log.log_start_offset, {batch.base_offset: batch for batch in batches}
         finally:
             machine.disk.is_watched = False
 

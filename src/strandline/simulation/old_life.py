@@ -37,10 +37,12 @@ class OldLife:
         self._until_us = self._world.now_us + PATIENCE_S * SECOND_US
         self._ends: list[int] = []  # of the follower's log, since it is back
         self._known_life: int | None = None
+        self._held_up = self._network.damage()
 
     def begin(self) -> None:
+        start = self._nemesis.start_later(self._follower, 3, 8)
+        self._nemesis.armed("old_life", f"{self._follower.name}, which follows {self._leader.name}, {start}")
         self._follower.kill()
-        self._nemesis.later(self._follower.start, 3, 8)
         self._aimed.when_changed = self._look
 
     def _look(self, changed: PartitionTruth) -> None:
@@ -75,14 +77,15 @@ class OldLife:
     def _hold_up(self) -> None:
         writers = [each.name for each in self._simulation.producers if each.partition == self._truth.name]
         for name in (self._follower.name, *writers):
-            self._network.cut(name, self._leader.name)
+            self._held_up.cut(name, self._leader.name)
         self._known_life, self._aimed.is_busy = self._life_known_to_leader(), True
         self._world.after(SAYS_US, self._lose_power)
 
     def _lose_power(self) -> None:
         host, store = self._follower.host, self._simulation.store
+        self._nemesis.struck("old_life", f"{self._follower.name}, {self._held_up} until its next life is known")
         self._follower.lose_power()
-        self._nemesis.without_power = self._follower
+        self._nemesis.power.without_power = self._follower
         for session_id, link in list(store.links.items()):
             if link.host is host:
                 store.expire(session_id)  # so that the next life need not wait for it
@@ -94,9 +97,11 @@ class OldLife:
             self._world.after(LOOKS_US, self._arrive_when_known)
             return
         self._aimed.is_busy = False
-        self._network.mend()
-        self._network.cut(self._leader.name, self._follower.name)  # or it would have at once what it has lost
-        self._nemesis.later(self._network.mend, 1, 2)
+        self._world.tell(f"mended: old_life {self._held_up}")
+        self._held_up.mend()
+        damage = self._network.damage()
+        damage.cut(self._leader.name, self._follower.name)  # or it would have at once what it has lost
+        self._nemesis.mend_after(self._nemesis.draw_us(1, 2), "old_life", str(damage), damage.mend)
 
     def _life_known_to_leader(self) -> int | None:
         assert self._leader.broker is not None

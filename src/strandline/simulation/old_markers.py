@@ -20,9 +20,11 @@ PATIENCE_S = 30
 class OldMarkers:
     def __init__(self, aimed: AimedFaults, nemesis: Nemesis) -> None:
         self._aimed = aimed
+        self._nemesis = nemesis
         self._simulation = nemesis.simulation
         self._world = self._simulation.world
         self._until_us = self._world.now_us + PATIENCE_S * SECOND_US
+        self._held_up = self._simulation.network.damage()
         self._epochs: dict[PartitionTruth, dict[int, int]] = {}  # of producers, where markers are held up
 
     def begin(self) -> None:
@@ -48,7 +50,8 @@ class OldMarkers:
             for truth in self._simulation.observer.living
             if truth.stored is not None and truth.stored.leader == leader.broker_id
         }
-        self._simulation.network.cut(coordinator.name, leader.name)
+        self._held_up.cut(coordinator.name, leader.name)
+        self._nemesis.struck("old_markers", f"{self._held_up} until the next transaction")
         store = self._simulation.store
         for session_id, link in list(store.links.items()):
             if link.host is coordinator.host:
@@ -69,4 +72,6 @@ class OldMarkers:
 
     def _end(self) -> None:
         self._aimed.when_changed, self._aimed.is_busy = None, False
-        self._simulation.network.mend()
+        held_up = str(self._held_up)
+        if self._held_up.mend():
+            self._world.tell(f"mended: old_markers {held_up}")

@@ -36,6 +36,7 @@ class ReassignmentLoad(Load):
         super().__init__(simulation)
         self._producers: list[Producer] = []
         self._readers: list[Consumer] = []
+        self._replicas = min(REPLICAS, simulation.options.brokers)
         self._is_stopping = self._is_done = False
         self._healed_us = self._moved_us = 0
 
@@ -58,7 +59,7 @@ class ReassignmentLoad(Load):
         while not self._is_stopping:
             await mover.pause(mover.pace.of(mover.chance.randint(500, 10_000)))
             index = mover.chance.randrange(PARTITIONS)
-            replicas = None if mover.chance.random() < 0.15 else mover.chance.sample(brokers, REPLICAS)
+            replicas = None if mover.chance.random() < 0.15 else mover.chance.sample(brokers, self._replicas)
             partition = ReassignablePartition(index, replicas)
             request = AlterPartitionReassignmentsRequest(topics=[ReassignableTopic(TOPIC, [partition])])
             try:
@@ -99,6 +100,6 @@ class ReassignmentLoad(Load):
             for name, _, _ in logs_of(machine.broker):
                 if name in truths and machine.broker_id not in truths[name].assigned:
                     return False
-        return all(len(truth.assigned) == REPLICAS for truth in truths.values()) and all(
+        return all(len(truth.assigned) == self._replicas for truth in truths.values()) and all(
             reader.position >= truths[reader.partition].committed_end for reader in self._readers
         )

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field, replace
 from strandline.simulation.failure import OutOfSteps, Violation
 from strandline.simulation.options import Options
 from strandline.simulation.simulation import Simulation
+from strandline.simulation.unforeseen import blamed
 
 NO_FAULTS = "none"  # for whoever wants a run without
 Began = Callable[[Simulation], object]  # for whoever looks on while it runs, and keeps no hold of it
@@ -26,8 +27,9 @@ class Outcome:
     fingerprint: str
     steps: int
     simulated_ms: int
-    acknowledged: int
-    read: int
+    busy_ms: int  # of them: while clients work and faults strike, without quiet times, start and end
+    acknowledged: int  # batches with acks=all, and commits of groups
+    read: int  # batches
     faults: Counter[str]
     violation: Violation | None = None
     is_cut: bool = False  # by its options, before everything was mended and all had to go on
@@ -89,8 +91,9 @@ def _run(options: Options, *, whole_transcript: bool, began: Began | None) -> Ou
         violation = found.with_traceback(None)
     except OutOfSteps:
         is_cut = True
-    except Exception:  # in what looks on, say at a log that cannot be read
-        violation = Violation("Unforeseen", traceback.format_exc(), simulation.world.steps)
+    except Exception:  # of what looks on, say at a log that cannot be read, or of a broker's callback
+        world = simulation.world
+        violation = Violation(*blamed(world.acting, traceback.format_exc()), world.steps)
     return _outcome(simulation, violation, is_cut=is_cut)
 
 
@@ -101,6 +104,7 @@ def _outcome(simulation: Simulation, violation: Violation | None, *, is_cut: boo
         world.fingerprint,
         world.steps,
         world.now_us // 1000,
+        world.seasons.busy_us(world.now_us) // 1000,
         simulation.history.acknowledged_count,
         simulation.history.read_count,
         simulation.nemesis.injected,

@@ -21,6 +21,7 @@ class Seasons:
     def __init__(self, chance: Random, begin_us: int, seconds: int) -> None:
         """Busy at the beginning and at the end; all the time, if there are no more seconds than that."""
         self._chance = chance
+        self._begin_us, self._end_us = begin_us, begin_us + seconds * SECOND_US
         self._busy_until_us = 0
         self._bounds_us: list[int] = []  # quiet from the first to the second, from the third to the fourth…
         quiet_s = seconds - BUSY_S
@@ -40,6 +41,12 @@ class Seasons:
         """None is left while everybody is busy."""
         place = bisect_right(self._bounds_us, now_us)
         return 0 if place % 2 == 0 or now_us < self._busy_until_us else self._bounds_us[place] - now_us
+
+    def busy_us(self, now_us: int) -> int:
+        """How much of it has been busy so far, by its plan."""
+        bounds_us = [min(bound_us, now_us) for bound_us in self._bounds_us]
+        quiet_us = sum(end_us - begin_us for begin_us, end_us in zip(bounds_us[::2], bounds_us[1::2], strict=True))
+        return max(min(now_us, self._end_us) - self._begin_us, 0) - quiet_us
 
     def stay_busy(self, until_us: int) -> None:
         """Something is being waited for that takes others to work."""

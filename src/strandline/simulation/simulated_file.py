@@ -52,7 +52,7 @@ class SimulatedFile:
         """On a full disk the first part lands before the error comes, as `write(2)` does."""
         node, disk = self._node, self._disk
         growth = max(0, position + len(data) - len(node.content))
-        room = disk.room_for(growth)
+        room = disk.room_for(growth, self.path)
         landing = len(data) - (growth - room)
         if landing > 0:
             node.write(position, data if landing == len(data) else data[:landing])
@@ -88,7 +88,7 @@ class SimulatedFile:
         self._require(position >= 0 and length > 0, errno.EINVAL)
         self._disk.look("reserve", self.path)
         growth = max(0, position + length - self._node.charged_bytes)
-        self._require(self._disk.room_for(growth) == growth, errno.ENOSPC)
+        self._require(self._disk.room_for(growth, self.path) == growth, errno.ENOSPC)
         self._disk.charge(self._node, growth)
 
     def sync(self) -> None:

@@ -121,7 +121,7 @@ class SessionLink:
         self.own_watches = Watches()
         self._is_late = False  # whether what is being done belongs to a connection that is gone
         self._has_lost = False  # something on its way
-        self.loses_next_answer = False  # to a write
+        self.when_answer_lost: Callable[[], object] | None = None  # to the next write, which will be
         self.session = TreeSession(self, session_id, listener)
         self.is_up = True
         self._connection = 0  # which, counted
@@ -175,8 +175,9 @@ class SessionLink:
             self._is_late = False
         if connection != self._connection:
             return
-        if self.loses_next_answer and self._store.transactions > written:
-            self.loses_next_answer = False
+        if self.when_answer_lost is not None and self._store.transactions > written:
+            self.when_answer_lost()
+            self.when_answer_lost = None
             self.sever()
         else:
             self.deliver(lambda: self._reply(answer, outcome))

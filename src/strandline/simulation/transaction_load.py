@@ -29,8 +29,6 @@ class TransactionLoad(Load):
     topics = (WantedTopic(topic, PARTITIONS, {}),)
     properties: ClassVar = {
         "transaction.state.log.num.partitions": "1",
-        "transaction.state.log.replication.factor": "3",
-        "transaction.state.log.min.isr": "2",
         "transaction.abort.timed.out.transaction.cleanup.interval.ms": "2000",
     }
 

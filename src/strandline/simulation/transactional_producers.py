@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 PRODUCE_VERSION, PRODUCE_VERSION_WITH_BUMPS = 11, 12
 LATE_SHARE = 0.1  # of the transactions of those who keep their epoch
 LATE_US = 400_000
+LATE_FOR_US = 10_000_000
 LATE_NUMBER = 9
 ASKED_MS = 10  # by then a leader has asked the coordinator about a batch
 ROUNDS_MAX = 12
@@ -131,7 +132,9 @@ class TransactionalProducer(TransactionRequests):
         if partition not in self._leaders:
             self._leaders[partition], _ = await self.leader_of(*partition)
         leader = self._leaders[partition]
-        self._network.slow_down(slow, leader, LATE_US)
+        delay = self._network.damage()
+        delay.slow_down(slow, leader, LATE_US)
+        self.world.after(LATE_FOR_US, delay.mend)
         outgoing = self._make_batch(transaction, partition, LATE_NUMBER)
         self.caller(leader).ask(
             self._request(partition, outgoing),

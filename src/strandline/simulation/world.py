@@ -5,7 +5,8 @@ died is dropped, that of one which is paused waits until it goes on. Two events 
 which they were made.
 
 Every kind of chance has a stream of its own (`World.chance`), so that one more draw in one place does not reshuffle
-everything else. Everything that happens is told to `tell`: the hash over it is the run's fingerprint.
+everything else. What happens is told to `tell`, and every byte that comes from one process to another to `arrived`: the
+hash over all of that is the run's fingerprint.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import heapq
 from collections import deque
 from collections.abc import Callable
 from random import Random
+from zlib import crc32
 
 from strandline.simulation.seasons import Seasons
 
@@ -58,7 +60,9 @@ class World:
         self.listener: Callable[[str], object] | None = None  # hears each line as it comes; it may not raise
         self._heap: list[tuple[int, int, Event]] = []
         self._events_made = 0
+        self.acting: Process | None = None  # whose event this is; whoever raised, after an exception
         self._hash = hashlib.blake2b(digest_size=8)
+        self._arrived_crc = 0
 
     def chance(self, name: str) -> Random:
         return Random(f"{self.seed}/{name}")
@@ -69,7 +73,9 @@ class World:
 
     @property
     def fingerprint(self) -> str:
-        return self._hash.hexdigest()
+        whole = self._hash.copy()
+        whole.update(b"%d steps, %d us, %08x" % (self.steps, self.now_us, self._arrived_crc))
+        return whole.hexdigest()
 
     def after(self, delay_us: int, callback: Callable[[], object], process: Process | None = None) -> Event:
         event = Event(callback, process)
@@ -83,7 +89,12 @@ class World:
         elif process.resumed_us == self.now_us:
             self.after(0, callback, process)  # behind what it was held up with
         elif process.is_alive:
-            process.run(callback)
+            self.run(process, callback)
+
+    def run(self, process: Process, callback: Callable[[], object]) -> None:
+        before, self.acting = self.acting, process
+        process.run(callback)
+        self.acting = before
 
     def _push(self, at_us: int, event: Event) -> None:
         self._events_made += 1
@@ -119,10 +130,10 @@ class World:
         """For the fingerprint and for whoever reads what happened."""
         line = f"{self.now_us / 1000:12.3f} {line}"
         self._hash.update(line.encode())
-        self.keep(line)
-
-    def keep(self, line: str) -> None:
-        """For the reader alone."""
         self.transcript.append(line)
         if self.listener is not None:
             self.listener(line)
+
+    def arrived(self, data: bytes) -> None:
+        """For the fingerprint alone. There is one for each message: this must cost little."""
+        self._arrived_crc = crc32(data, self._arrived_crc)

@@ -1,15 +1,15 @@
-"""Where groups go on: at the offset that was committed last, and in transactions never twice from the same.
+"""Where groups go on: at the offset that was committed last.
 
 Which commit was the last is not always known: two may overlap, one of unknown outcome may count or not. A group may
 begin at any that could have been the last. Groups in which somebody commits by itself are not judged: not all commits
-are known.
+are known. Nor is a start where somebody with another clock has committed: nobody knows when, compared with it.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 from functools import reduce
 from itertools import accumulate
 from typing import NamedTuple
@@ -18,7 +18,7 @@ from strandline.history.expectations import Expectations
 from strandline.history.index import History
 from strandline.history.operations import Commit, Outcome
 from strandline.history.reading import Start
-from strandline.history.transaction import Fate, Transaction
+from strandline.history.transaction import Fate
 from strandline.history.verdict import Anomaly, Kind
 from strandline.model.partitions import TopicPartition
 
@@ -28,6 +28,7 @@ NEVER_US = 2**63 - 1
 class Committed(NamedTuple):
     began_us: int
     ended_us: int  # NEVER_US if its outcome is unknown: it may yet count
+    timeline: Hashable
     offset: int
     commit: Commit
 
@@ -37,18 +38,15 @@ class Candidates(NamedTuple):
 
     lowest: Committed
     highest: Committed
-    processes: frozenset[str]
 
     @classmethod
     def of(cls, committed: Committed) -> Candidates:
-        return cls(committed, committed, frozenset({committed.commit.process}))
+        return cls(committed, committed)
 
     def joined(self, other: Candidates) -> Candidates:
-        is_known = other.processes <= self.processes
         return Candidates(
             min(self.lowest, other.lowest, key=lambda each: each.offset),
             max(self.highest, other.highest, key=lambda each: each.offset),
-            self.processes if is_known else self.processes | other.processes,
         )
 
 
@@ -56,6 +54,7 @@ class PlaceOfGroup:
     """What a group committed for one partition, by when it began."""
 
     def __init__(self, commits: list[Committed]) -> None:
+        self.timelines = {each.timeline for each in commits}
         known = [each for each in commits if each.ended_us != NEVER_US]
         self._commits = sorted(known, key=lambda each: (each.began_us, each.commit.number))
         self._began_us = [each.began_us for each in self._commits]
@@ -94,87 +93,56 @@ def phantom_commits(history: History, expectations: Expectations) -> Iterator[An
     """A group went on after the offset that it had committed last, past records that it should have read."""
     for start, candidates in _judged_starts(history):
         highest = candidates.highest
-        is_committed = history.reads_committed(start.assign.process)
+        is_committed = history.lives.reads_committed(start.assign)
         log = history.log(start.partition)
-        if not expectations.may_delete and log.between(highest.offset, start.offset, is_committed=is_committed):
+        if expectations.may_delete_from(start.partition.topic) or highest.offset < log.trimmed_before:
+            continue  # its place may be deleted: then `auto.offset.reset` led it to where it began
+        if log.between(highest.offset, start.offset, is_committed=is_committed):
             yield _wrong_start(Kind.PHANTOM_COMMIT, start, highest, "the group had committed no more than")
 
 
-def consumed_twice(history: History, _expectations: Expectations) -> Iterator[Anomaly]:
-    """Two committed transactions of a group consumed the same record: exactly once was promised (KIP-447).
-
-    A transaction consumed what it read below the offset that it committed there. What it only read is anybody's.
-    """
-    consumers: dict[tuple[str, TopicPartition, int], Transaction] = {}
-    for transaction in history.transactions.with_fate(Fate.COMMITTED):
-        for group, claimed in _claims(transaction).items():
-            for poll in transaction.polls:
-                for partition, offset, value in poll.records:
-                    if offset >= claimed.get(partition, offset):
-                        continue
-                    other = consumers.setdefault((group, partition, offset), transaction)
-                    if other is not transaction:
-                        yield Anomaly(
-                            Kind.CONSUMED_TWICE,
-                            True,
-                            f"group {group} consumed {value!r} from {partition} at offset {offset} in transaction"
-                            f" {other.name} and again in {transaction.name}, and both were committed",
-                            partition,
-                            (offset,),
-                            (value,),
-                            (poll.process,),
-                            (other.polls[0].number, poll.number),
-                        )
-
-
-def _claims(transaction: Transaction) -> dict[str, dict[TopicPartition, int]]:
-    """By group, the offsets below which it consumed for sure: the last counts, and in doubt the lowest."""
-    claims: dict[str, dict[TopicPartition, int]] = defaultdict(dict)
-    for commit in sorted(transaction.commits, key=lambda each: (each.outcome is Outcome.UNKNOWN, each.began_us)):
-        claimed = claims[commit.group]
-        for partition, offset in commit.offsets:
-            if commit.outcome is Outcome.OK:
-                claimed[partition] = offset
-            elif commit.outcome is Outcome.UNKNOWN and partition in claimed:
-                claimed[partition] = min(claimed[partition], offset)
-    return claims
-
-
 def _judged_starts(history: History) -> Iterator[tuple[Start, Candidates]]:
-    unjudged = {client.group for client in history.clients.values() if client.commits_by_itself}
-    places = _places(history)
+    unjudged = {client.group for client in history.lives.clients() if client.commits_by_itself}
+    places = {is_stable: _places(history, is_stable=is_stable) for is_stable in (True, False)}
     for start in history.starts:
-        group = history.client(start.assign.process).group
-        if group is None or group in unjudged or (group, start.partition) not in places:
+        client = history.lives.client(start.assign)
+        place = places[history.lives.reads_committed(start.assign)].get((client.group, start.partition))
+        if place is None or client.group in unjudged:
             continue
-        candidates = places[group, start.partition].candidates(start.assign.began_us, start.known_us)
-        if candidates and all(history.share_clock(start.assign.process, each) for each in candidates.processes):
-            yield start, candidates
+        if place.timelines == {history.lives.timeline(start.assign)}:
+            candidates = place.candidates(start.assign.began_us, start.known_us)
+            if candidates is not None:
+                yield start, candidates
 
 
-def _places(history: History) -> dict[tuple[str, TopicPartition], PlaceOfGroup]:
-    commits: dict[tuple[str, TopicPartition], list[Committed]] = defaultdict(list)
+def _places(history: History, *, is_stable: bool) -> dict[tuple[str | None, TopicPartition], PlaceOfGroup]:
+    """As they are told to those who ask for stable offsets, which readers of committed records do, and to others."""
+    commits: dict[tuple[str | None, TopicPartition], list[Committed]] = defaultdict(list)
     for commit in history.commits:
-        times = _times(history, commit)
+        times = _times(history, commit, is_stable=is_stable)
         if times is not None:
             for partition, offset in commit.offsets:
                 commits[commit.group, partition].append(Committed(*times, offset, commit))
     return {key: PlaceOfGroup(entries) for key, entries in commits.items()}
 
 
-def _times(history: History, commit: Commit) -> tuple[int, int] | None:
-    """When it took effect, or None if it never did."""
+def _times(history: History, commit: Commit, *, is_stable: bool) -> tuple[int, int, Hashable] | None:
+    """When it took effect, and by which clock, or None if it never did.
+
+    An end is acknowledged before its markers are written: until then, who does not wait for them is told what was.
+    """
+    timeline = history.lives.timeline(commit)
     if commit.outcome is Outcome.FAIL:
         return None
     if commit.transaction is None:
-        return commit.began_us, commit.ended_us if commit.outcome is Outcome.OK else NEVER_US
+        return commit.began_us, commit.ended_us if commit.outcome is Outcome.OK else NEVER_US, timeline
     transaction = history.transactions.by_name[commit.transaction]
     if transaction.fate is Fate.ABORTED:
         return None
     end = transaction.acknowledged_end
-    if end is None or commit.outcome is not Outcome.OK:
-        return commit.began_us, NEVER_US
-    return end.began_us, end.ended_us
+    if end is None or commit.outcome is not Outcome.OK or not is_stable:
+        return commit.began_us, NEVER_US, timeline
+    return end.began_us, end.ended_us, history.lives.timeline(end)
 
 
 def _wrong_start(kind: Kind, start: Start, committed: Committed, what: str) -> Anomaly:

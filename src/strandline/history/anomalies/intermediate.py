@@ -29,7 +29,7 @@ class _Parts:
         return offsets[index] if index < len(offsets) and offsets[index] < gap.offset else None
 
     def _of(self, gap: Break) -> dict[str, list[int]]:
-        is_committed = self._history.reads_committed(gap.poll.process)
+        is_committed = self._history.lives.reads_committed(gap.poll)
         known = self._known.get((gap.partition, is_committed))
         if known is None:
             known = self._known[gap.partition, is_committed] = defaultdict(list)
@@ -63,7 +63,7 @@ def _went_past(history: History, expectations: Expectations, gap: Break, offset:
     assert writer is not None
     return Anomaly(
         Kind.INTERMEDIATE_READ,
-        not gap.is_excused and not expectations.may_delete,
+        not gap.is_excused and not expectations.may_delete_from(gap.partition.topic),
         f"{gap.poll.process} read a part of transaction {writer.transaction} in {gap.partition}, and went past"
         f" {value!r} at offset {offset}",
         gap.partition,

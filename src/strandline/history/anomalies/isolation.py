@@ -19,7 +19,7 @@ def aborted_reads(history: History, _expectations: Expectations) -> Iterator[Ano
     for poll, record, writer in _reads(history):
         if writer.outcome is Outcome.FAIL:
             why = "which failed"
-        elif writer.transaction in aborted and history.reads_committed(poll.process):
+        elif writer.transaction in aborted and history.lives.reads_committed(poll):
             why = f"in transaction {writer.transaction}, {_end_of(history, writer)}"
         else:
             continue
@@ -36,7 +36,7 @@ def precommitted_reads(history: History, _expectations: Expectations) -> Iterato
     """A transaction read what it had sent itself, before its own end."""
     for transaction in history.transactions.by_name.values():
         for poll in transaction.polls:
-            if not history.reads_committed(poll.process):
+            if not history.lives.reads_committed(poll):
                 continue
             for record in poll.records:
                 writer = history.writer(record.partition.topic, record.value)
@@ -49,9 +49,9 @@ def uncommitted_reads(history: History, _expectations: Expectations) -> Iterator
     """A reader of committed records saw a record before the commit of its transaction was even asked for."""
     for poll, record, writer in _reads(history) if history.transactions.by_name else ():
         transaction = history.transaction_of(writer)
-        if transaction is None or poll.transaction == writer.transaction or not history.reads_committed(poll.process):
+        if transaction is None or poll.transaction == writer.transaction or not history.lives.reads_committed(poll):
             continue
-        later = transaction.at_work_after(poll, history.share_clock)
+        later = transaction.at_work_after(poll, history.lives.share_clock)
         if later is not None:
             what = "asked for the commit of" if isinstance(later, End) else "still wrote in"
             why = f"{later.began_us - poll.ended_us} µs before {later.process} {what} {writer.transaction}"

@@ -40,7 +40,7 @@ def duplicates(history: History, _expectations: Expectations) -> Iterator[Anomal
             first = log.claims[offsets[0]].witness
             yield Anomaly(
                 Kind.DUPLICATE,
-                history.client(writer.process).is_idempotent,
+                history.lives.client(writer).is_idempotent,
                 f"{value!r} was sent once by {writer.process} and lies in {log.partition} at offsets"
                 f" {listed([str(offset) for offset in offsets])}",
                 log.partition,
@@ -117,7 +117,7 @@ def phantoms(history: History, expectations: Expectations) -> Iterator[Anomaly]:
 
 
 def _is_binding(history: History, claim: Claim) -> bool:
-    return isinstance(claim.witness, Poll) or history.is_promised(claim.witness)
+    return isinstance(claim.witness, Poll) or history.lives.is_promised(claim.witness)
 
 
 def _says(witness: Witness) -> str:

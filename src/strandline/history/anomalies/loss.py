@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from strandline.history.expectations import Expectations
 from strandline.history.index import History
-from strandline.history.operations import Send
+from strandline.history.operations import Outcome, Send
 from strandline.history.partition_log import PartitionLog
 from strandline.history.transaction import Transaction
 from strandline.history.verdict import Anomaly, Kind
@@ -21,8 +21,8 @@ def lost_writes(history: History, expectations: Expectations) -> Iterator[Anomal
         if passed is not None:
             yield Anomaly(
                 Kind.LOST_WRITE,
-                history.is_promised(send) and not expectations.may_delete,
-                f"{send.value!r} was acknowledged to {send.process} at offset {offset} of {log.partition} and is gone:"
+                _is_owed(history, expectations, send),
+                f"{send.value!r} was {_promised(send)} and is gone:"
                 f" readers came past it to offset {passed} and nobody read it",
                 log.partition,
                 (offset,) if offset is not None else (),
@@ -45,7 +45,7 @@ def torn_transactions(history: History, expectations: Expectations) -> Iterator[
         if other is not None:
             yield Anomaly(
                 Kind.TORN_TRANSACTION,
-                history.is_promised(send) and not expectations.may_delete,
+                _is_owed(history, expectations, send),
                 f"of transaction {transaction.name}, {other.value!r} was read from {other.partition} and"
                 f" {send.value!r} is gone from {log.partition}, where it had offset {offset}",
                 log.partition,
@@ -64,14 +64,13 @@ def _read_part(history: History, transaction: Transaction) -> Send | None:
 
 
 def unseen(history: History, expectations: Expectations) -> Iterator[Anomaly]:
-    """An acknowledged record that nobody has read, and past which nobody has read either: late, or lost."""
+    """A record that was promised and nobody has read, and past which nobody has read either: late, or lost."""
     for log, send, offset, passed in _missing(history):
         if passed is None:
             yield Anomaly(
                 Kind.UNSEEN,
-                expectations.is_read_to_end and history.is_promised(send) and not expectations.may_delete,
-                f"{send.value!r} was acknowledged to {send.process}"
-                f"{'' if offset is None else f' at offset {offset}'} of {log.partition} and nobody read it",
+                expectations.is_read_to_end and _is_owed(history, expectations, send),
+                f"{send.value!r} was {_promised(send)} and nobody read it",
                 log.partition,
                 (offset,) if offset is not None else (),
                 (send.value,),
@@ -80,11 +79,22 @@ def unseen(history: History, expectations: Expectations) -> Iterator[Anomaly]:
             )
 
 
+def _is_owed(history: History, expectations: Expectations, send: Send) -> bool:
+    return history.lives.is_promised(send) and not expectations.may_delete_from(send.topic)
+
+
+def _promised(send: Send) -> str:
+    if send.outcome is not Outcome.OK:
+        return f"sent by {send.process} to {send.partition} in {send.transaction}, whose commit was acknowledged,"
+    place = "" if send.offset is None else f" at offset {send.offset}"
+    return f"acknowledged to {send.process}{place} of {send.partition}"
+
+
 def _missing(history: History) -> Iterator[tuple[PartitionLog, Send, int | None, int | None]]:
     """Each with its offset, and how far somebody read who came past it."""
     for send in history.promises():
         assert send.partition is not None
         log = history.log(send.partition)
-        if send.value in log.read_values or (send.offset is not None and send.offset < log.trimmed_before):
+        if send.value in log.read_values or (send.offset or 0) < log.trimmed_before:
             continue
         yield log, send, send.offset, None if send.offset is None else log.reader_passed(send.offset)

@@ -26,7 +26,7 @@ def poll_skips(history: History, expectations: Expectations) -> Iterator[Anomaly
         values = tuple(log.claims[offset].value for offset in shown)
         yield Anomaly(
             Kind.INTERNAL_POLL_SKIP if gap.is_internal else Kind.POLL_SKIP,
-            not gap.is_excused and not expectations.may_delete,
+            not gap.is_excused and not expectations.may_delete_from(gap.partition.topic),
             f"{gap.poll.process} was at offset {gap.expected} of {gap.partition} and went on at {gap.offset}, past"
             f" {_list(shown, len(skipped))} ({', '.join(map(repr, values))})",
             gap.partition,
@@ -61,7 +61,7 @@ def nonmonotonic_sends(history: History, _expectations: Expectations) -> Iterato
             is_internal = later.transaction is not None and later.transaction == earlier.transaction
             yield Anomaly(
                 Kind.INTERNAL_NONMONOTONIC_SEND if is_internal else Kind.NONMONOTONIC_SEND,
-                history.client(later.process).is_idempotent,
+                history.lives.client(later).is_idempotent,
                 f"{later.process} sent {earlier.value!r} and then {later.value!r} to {later.partition}, where they"
                 f" have offsets {was} and {offset}",
                 later.partition,
@@ -97,20 +97,26 @@ def gaps(history: History) -> Iterator[tuple[Break, Stretch]]:
     """Where a consumer went on past records, and past which."""
     for gap in history.breaks:
         if gap.offset > gap.expected:
-            is_committed = history.reads_committed(gap.poll.process)
+            is_committed = history.lives.reads_committed(gap.poll)
             skipped = history.log(gap.partition).between(gap.expected, gap.offset, is_committed=is_committed)
             if skipped:
                 yield gap, skipped
 
 
 def _successive_sends(history: History) -> Iterator[tuple[Send, Send, int, int]]:
-    """Two sends of one process to one partition, one after the other, with the offsets they are known to have."""
+    """Two sends of one process to one partition, one after the other, with the offsets they are known to have.
+
+    What it sent before it was started again may come later: it is another producer now.
+    """
     for operations in history.processes.values():
         last: dict[TopicPartition, tuple[Send, int]] = {}
+        life = 0
         for send in operations:
             offset = _place(history, send)
             if offset is None or not isinstance(send, Send) or send.partition is None:
                 continue
+            if history.lives.number(send) != life:
+                life, last = history.lives.number(send), {}
             if send.partition in last:
                 earlier, was = last[send.partition]
                 yield earlier, send, was, offset

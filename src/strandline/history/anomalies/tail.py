@@ -7,75 +7,81 @@ one to look counts, and only where somebody who ran the clients says that they r
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterable, Iterator
 from typing import TypeAlias
 
+from strandline.history.anomalies.withheld import HiddenTransactions, withheld
 from strandline.history.expectations import Expectations
 from strandline.history.index import History
 from strandline.history.operations import How, Poll
+from strandline.history.partition_log import OFFSET_MAX
 from strandline.history.reading import Look
 from strandline.history.verdict import Anomaly, Kind
 from strandline.model.partitions import TopicPartition
 
-OFFSET_MAX = 2**63 - 1
-
-LastReads: TypeAlias = dict[TopicPartition, dict[str, int]]  # by process, when its last poll with a record ended
+LastReads: TypeAlias = dict[TopicPartition, dict[Hashable, Poll]]  # by process and clock, its last poll with a record
 
 
 def lost_tails(history: History, expectations: Expectations) -> Iterator[Anomaly]:
-    """A record that was read is not found by whoever looked last, from at or before its offset.
+    """A record that was read is not found by whoever looked last, from at or before its offset; or was never shown to
+    those who read committed records.
 
     Excused are acknowledgements by the leader alone, retention and compaction.
     """
     if not expectations.is_read_to_end:
         return
-    last_reads = _last_reads(history)
+    last_reads, hidden = _last_reads(history), HiddenTransactions(history)
     for look in _last_looks(history):
-        if _is_last(history, look, last_reads[look.partition]):
+        if _is_last(history, look, last_reads[look.partition].values()):
             yield from _not_found(history, expectations, look)
+            if history.lives.reads_committed(look.poll):
+                yield from withheld(history, expectations, look, hidden)
 
 
 def _last_looks(history: History) -> list[Look]:
-    last: dict[TopicPartition, Look] = {}
+    """Of those who read committed records, and of those who read all."""
+    last: dict[tuple[TopicPartition, bool], Look] = {}
     for look in history.looks:
-        other = last.get(look.partition)
+        key = look.partition, history.lives.reads_committed(look.poll)
+        other = last.get(key)
         if other is None or other.poll.began_us < look.poll.began_us:
-            last[look.partition] = look
+            last[key] = look
     return list(last.values())
 
 
 def _last_reads(history: History) -> LastReads:
     found: LastReads = defaultdict(dict)
     for poll in history.polls:
+        reader = poll.process, history.lives.timeline(poll)
         for partition in {record.partition for record in poll.records}:
-            ends_us = found[partition]
-            ends_us[poll.process] = max(poll.ended_us, ends_us.get(poll.process, poll.ended_us))
+            last = found[partition].setdefault(reader, poll)
+            if last.ended_us < poll.ended_us:
+                found[partition][reader] = poll
     return found
 
 
-def _is_last(history: History, look: Look, last_reads: dict[str, int]) -> bool:
+def _is_last(history: History, look: Look, last_reads: Iterable[Poll]) -> bool:
     """After everybody else had read; and, of a member of a group, since it was given the partition."""
     is_member = look.assign is not None and look.assign.how is How.REBALANCE
-    for process, ended_us in last_reads.items():
+    for read in last_reads:
         before_us = look.poll.began_us
-        if is_member and look.assign is not None and process != look.poll.process:
+        if is_member and look.assign is not None and read.process != look.poll.process:
             before_us = look.assign.began_us
-        if ended_us >= before_us or not history.share_clock(look.poll.process, process):
+        if read.ended_us >= before_us or not history.lives.share_clock(look.poll, read):
             return False
     return True
 
 
 def _not_found(history: History, expectations: Expectations, look: Look) -> Iterator[Anomaly]:
-    log, is_committed = history.log(look.partition), history.reads_committed(look.poll.process)
-    missing = log.between(look.position, OFFSET_MAX, is_committed=is_committed)
-    for offset in missing.first(len(missing)):
+    log, is_committed = history.log(look.partition), history.lives.reads_committed(look.poll)
+    for offset in log.between(look.position, OFFSET_MAX, is_committed=is_committed):
         value, witness = log.claims[offset]
         writer = history.writer(look.partition.topic, value)
         was_in_reach = isinstance(witness, Poll) and (not is_committed or offset in log.committed_offsets)
         if was_in_reach and writer is not None:
             yield Anomaly(
                 Kind.LOST_WRITE,
-                history.is_promised(writer) and not expectations.may_delete,
+                history.lives.is_promised(writer) and not expectations.may_delete_from(writer.topic),
                 f"{value!r} was read by {witness.process} at offset {offset} of {look.partition} and is gone:"
                 f" {look.poll.process} looked last, from offset {look.position} on, and found nothing",
                 look.partition,

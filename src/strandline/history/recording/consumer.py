@@ -135,7 +135,7 @@ class RecordingConsumer:
                 began_us=min(began_us, ended_us),
                 ended_us=ended_us,
                 records=records,
-                transaction=None if self._within is None else self._within.transaction,
+                transaction=None if self._within is None else self._within.transaction_at_work,
                 is_urgent=True,
             )
 

@@ -61,7 +61,8 @@ class RecordingProducer:
         self._count = 0
         self._life = f"{journal.process}.{journal.now_us():x}"
         self._transaction_count = 0
-        self.transaction: str | None = None
+        self.transaction: str | None = None  # until its end was acknowledged
+        self._is_end_asked_for = False
         told = ClientSettings(settings)
         journal.write("client", acks=told.acks, idempotent=told.is_idempotent, clock=clock_name(), is_urgent=True)
 
@@ -151,11 +152,17 @@ class RecordingProducer:
 
     # Transactions.
 
+    @property
+    def transaction_at_work(self) -> str | None:
+        """What is read now belongs to it. Not once its end was asked for: it may have come to that unheard."""
+        return None if self._is_end_asked_for else self.transaction
+
     def begin_transaction(self) -> None:
         began_us = self._journal.now_us()
         self._producer.begin_transaction()
         self._transaction_count += 1
         self.transaction = f"{self._life}.t{self._transaction_count}"
+        self._is_end_asked_for = False
         self._journal.write(
             "begin", transaction=self.transaction, began_us=began_us, ended_us=self._journal.now_us(), is_urgent=True
         )
@@ -190,6 +197,7 @@ class RecordingProducer:
     def _end(self, decision: Decision, call: Callable[[float], None], timeout: float) -> None:
         from confluent_kafka import KafkaException
 
+        self._is_end_asked_for = True
         began_us = self._journal.now_us()
         outcome = Outcome.UNKNOWN
         try:
