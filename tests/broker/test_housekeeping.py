@@ -42,6 +42,42 @@ def test_old_segments_go_at_the_check_one_in_each_turn_of_the_loop() -> None:
     assert scene.host.turns - turns >= count
 
 
+def test_retention_waits_for_the_disk_in_a_thread_and_takes_nothing_out_before() -> None:
+    """Once records are gone, a snapshot is all that is known of their producers. A broker with thousands of partitions
+    whose records expire together would answer nobody while it synced them itself."""
+    scene = HousekeepingScene(log_retention_ms=HOUR_MS)
+    partition = scene.create("orders")
+    fill(scene, partition)
+    scene.host.settle()
+    count = len(partition.log.segments)
+    scene.host.time_ms += 2 * HOUR_MS
+    partition.log.roll(scene.host.now_ms())
+    scene.housekeeping.retention.begin()
+    scene.host.run_events()
+    assert partition.log.has_unflushed_files
+    assert len(partition.log.segments) == count + 1
+    scene.host.settle()
+    assert not partition.log.has_unflushed_files
+    assert len(partition.log.segments) == 1
+
+
+def test_a_disk_that_fails_before_a_segment_goes_ends_neither_the_round_nor_the_others() -> None:
+    scene = HousekeepingScene(directories=DIRECTORIES, log_retention_ms=HOUR_MS)
+    first, second = scene.create("orders"), scene.create("payments")
+    assert first.log.directory.rpartition("/")[0] != second.log.directory.rpartition("/")[0]
+    for partition in (first, second):
+        fill(scene, partition)
+    scene.host.settle()
+    scene.host.time_ms += 2 * HOUR_MS
+    for partition in (first, second):
+        partition.log.roll(scene.host.now_ms())
+    scene.housekeeping.retention.begin()
+    scene.disk.fail_next("sync", path_contains="orders-0")
+    scene.host.settle()
+    assert first.log.failure is not None
+    assert len(second.log.segments) == 1
+
+
 def test_the_first_check_does_not_wait_for_a_long_interval() -> None:
     scene = HousekeepingScene(log_retention_ms=1)
     partition = scene.create("orders")

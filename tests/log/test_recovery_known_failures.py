@@ -109,13 +109,7 @@ def _fail_truncation(disk: SimulatedDisk, log: Log) -> None:
     log.truncate_to(1, now_ms=NOW_MS)
 
 
-def _fail_log_start(disk: SimulatedDisk, log: Log) -> None:
-    append(log, Step(plain(1), 7))
-    disk.fail_next("sync", path_contains="leader-epoch")
-    log.advance_log_start(3, high_watermark=3)
-
-
-FAILURES = [_fail_sync, _fail_append, _fill_disk, _fail_epoch, _fail_read, _fail_truncation, _fail_log_start]
+FAILURES = [_fail_sync, _fail_append, _fill_disk, _fail_epoch, _fail_read, _fail_truncation]
 
 
 @pytest.mark.parametrize("fail", FAILURES, ids=lambda fail: fail.__name__)

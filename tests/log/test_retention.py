@@ -321,11 +321,12 @@ def test_what_goes_takes_its_epochs_and_its_unreplicated_transactions_along() ->
 
 
 def test_a_failing_disk_takes_the_log_offline_at_whatever_step() -> None:
-    """SPEC L10: also when only the epochs could not be saved, after the segments were renamed."""
+    """SPEC L10: also when only a new name could not be made durable, after the segment had left the log."""
     disk = SimulatedDisk()
     log = log_of_segments(1, 1, disk=disk)
     log.append([batch_of("young")], leader_epoch=1, now_ms=NOW_MS)
-    disk.fail_next("append", path_contains="leader-epoch-checkpoint")
+    log.flush(NOW_MS)
+    disk.fail_next("sync_directory")
     with pytest.raises(StorageFailed):
         retain(log)
     with pytest.raises(StorageFailed):

@@ -42,8 +42,7 @@ class Log(LogFollower):
             return False
         self.log_start_offset = offset
         self.producers.log_start_moved(offset)
-        if self.epochs.truncate_from_start(offset):
-            self.save_epochs()
+        self._saves_epochs_late |= self.epochs.truncate_from_start(offset)
         return True
 
     def remove_segments(self, segments: Sequence[Segment], *, now_ms: int) -> None:
@@ -59,8 +58,12 @@ class Log(LogFollower):
                 self.snapshots.remove(segment.base_offset)
             self.log_start_offset = max(self.log_start_offset, self.segments.first.base_offset)
             self.producers.log_start_moved(self.log_start_offset)
-            if self.epochs.truncate_from_start(self.log_start_offset):
-                self.save_epochs()
+            self._saves_epochs_late |= self.epochs.truncate_from_start(self.log_start_offset)
+
+    @property
+    def has_unflushed_files(self) -> bool:
+        """Which are synced before a segment goes. Who may not wait for that flushes before, in a thread."""
+        return bool(self._unflushed_paths)
 
     def _flush_small_files(self) -> None:
         """Once the records are gone, a snapshot is all that is known of their producers."""
@@ -199,6 +202,8 @@ class Log(LogFollower):
         self.check_usable()
         with self._fence:
             self._make_final(durable=True)
+            if self._saves_epochs_late:
+                self.save_epochs()
             if self._has_unflushed():
                 self.flush(now_ms)
             for segment in self.segments.all():

@@ -49,10 +49,10 @@ class LogState:
 
     __slots__ = (
         "_admission", "_fence", "_has_new_names", "_pending", "_read_fence", "_running_flushes", "_saved_epoch",
-        "_told_rot", "_unflushed_paths", "deletions", "directory", "doubtful_from", "epochs", "failure", "filesystem",
-        "flush_wanted", "has_failed", "is_closed", "last_flush_ms", "log_end_offset", "log_start_offset",
-        "offsets_lowered", "partition", "producer_id_expiration_ms", "producers", "recovery_point", "rot_found",
-        "segments", "settings", "snapshots",
+        "_saves_epochs_late", "_told_rot", "_unflushed_paths", "deletions", "directory", "doubtful_from", "epochs",
+        "failure", "filesystem", "flush_wanted", "has_failed", "is_closed", "last_flush_ms", "log_end_offset",
+        "log_start_offset", "offsets_lowered", "partition", "producer_id_expiration_ms", "producers",
+        "recovery_point", "rot_found", "segments", "settings", "snapshots",
     )  # fmt: skip
 
     def __init__(
@@ -100,6 +100,7 @@ class LogState:
         self.flush_wanted: Callable[[int], object] = lambda _: None
         self.rot_found: Callable[[str], object] = lambda _: None
         self._saved_epoch = STALE_EPOCHS if has_stale_epochs else _latest(epochs)  # in their file
+        self._saves_epochs_late = False  # their file begins below the log start, which whoever opens the log corrects
         self._has_new_names = has_new_names  # whether the folder has names that are not synced
         self._unflushed_paths = list(unflushed_paths)  # small files of what may all lie below the recovery point
         self._running_flushes: list[FlushWork] = []
@@ -132,6 +133,7 @@ class LogState:
         with self._fence:
             checkpoints.write_leader_epochs(self.filesystem, path, self.epochs.entries())
         self._saved_epoch = _latest(self.epochs)
+        self._saves_epochs_late = False
 
     def begin_with_epoch(self, leader_epoch: int) -> None:
         """A new log has its first leader, and its first record none to wait for. Without records there is nothing that

@@ -26,7 +26,7 @@ from strandline.broker.housekeeping.log_cleaner import LogCleaner
 from strandline.broker.housekeeping.removals import CHECK_MS, Removals
 from strandline.broker.housekeeping.repeating import Repeating
 from strandline.broker.housekeeping.retention_rounds import Retention
-from strandline.broker.housekeeping.rounds import Rounds
+from strandline.broker.housekeeping.rounds import Rounds, Visit
 from strandline.broker.partition import Partition
 from strandline.broker.partitions import Partitions
 from strandline.log.log_directories import LogDirectories
@@ -48,7 +48,7 @@ class Housekeeping:
         self.checkpoints = CheckpointWrites(self.background, directories, partitions)
         self.cleaner = LogCleaner(host, self.background, self.checkpoints, configuration, directories, partitions)
         self.removals = Removals(host, self.background, directories)
-        self.retention = Rounds(host, partitions, Retention(host).visit)
+        self.retention = Rounds(host, partitions, Retention(host, self.background).visit)
         self.producer_expiry = Rounds(host, partitions, self._expire_producers)
         self._timers = self._make_timers(settings)
 
@@ -94,7 +94,7 @@ class Housekeeping:
         self._producer_settings = self._configuration.of_broker(ProducerStateSettings)
         self.producer_expiry.begin()
 
-    def _expire_producers(self, partition: Partition) -> bool:
+    def _expire_producers(self, partition: Partition, _go_on: Callable[[], None]) -> Visit:
         partition.log.producer_id_expiration_ms = self._producer_settings.producer_id_expiration_ms
         partition.log.expire_producers(self._host.now_ms())
-        return False
+        return Visit.DONE

@@ -1,13 +1,14 @@
 """Going round all partitions without keeping anybody waiting for the whole round.
 
 A broker may have ten thousand of them. A few are visited in each turn of the event loop, and one that touches the disk
-ends the turn.
+ends the turn. One that waits for the disk, in a thread, lets the round wait.
 """
 
 from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
+from enum import Enum
 
 from strandline.broker.host import Host
 from strandline.broker.partition import Partition
@@ -17,9 +18,17 @@ from strandline.model.failures import StorageFailed
 VISITS_PER_TURN = 20
 
 
+class Visit(Enum):
+    DONE = "on to the next one"
+    AGAIN = "the disk was touched; the same one once more, in the next turn"
+    LATER = "the same one once more, when `go_on` is called"
+
+
 class Rounds:
-    def __init__(self, host: Host, partitions: Partitions, visit: Callable[[Partition], bool]) -> None:
-        """`visit` says whether it touched the disk and should be called again for the same partition."""
+    def __init__(
+        self, host: Host, partitions: Partitions, visit: Callable[[Partition, Callable[[], None]], Visit]
+    ) -> None:
+        """`visit` is given what to call if the round has to wait."""
         self._host = host
         self._partitions = partitions
         self._visit = visit
@@ -38,16 +47,19 @@ class Rounds:
         for _ in range(VISITS_PER_TURN):
             if not self._left:
                 return
-            if self._visit_if_usable(self._left[0]):
+            visit = self._visit_if_usable(self._left[0])
+            if visit is Visit.LATER:
+                return
+            if visit is Visit.AGAIN:
                 break
             if self._left:
                 self._left.popleft()
         self._host.call_soon(self._go_on)
 
-    def _visit_if_usable(self, partition: Partition) -> bool:
+    def _visit_if_usable(self, partition: Partition) -> Visit:
         if partition.log.is_closed or partition.log.failure is not None:
-            return False
+            return Visit.DONE
         try:
-            return self._visit(partition)
+            return self._visit(partition, self._go_on)
         except StorageFailed:
-            return False  # which its directory has told everybody
+            return Visit.DONE  # which its directory has told everybody
