@@ -13,13 +13,13 @@ The controller learns of changes by a notice, one for many partitions (`replicat
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from strandline.broker.host import Host
 from strandline.broker.partition import Partition
-from strandline.broker.procedures import begin
+from strandline.broker.procedures import begin, follow
 from strandline.metadata import paths
-from strandline.metadata.answer import Unanswered
+from strandline.metadata.answer import Answer, Unanswered
 from strandline.metadata.errors import BadVersion, NoNode, StoreError
 from strandline.metadata.store import Session
 from strandline.metadata.values import PartitionState, decode_partition_state, encode_partition_state, encode_partitions
@@ -41,13 +41,30 @@ class IsrChanges:
         self._host = host
         self._notices = IsrChangeNotices(host.now_ms())
         self._is_open = True
+        self._under_way: dict[TopicPartition, Answer[None]] = {}  # a leader has one at a time
         host.call_later(CHECK_INTERVAL_MS, self._check_notices)
 
     def close(self) -> None:
         self._is_open = False
 
     def propose(self, partition: Partition, change: AlterIsr) -> None:
-        begin(self._propose(partition, change))
+        self._under_way[partition.name] = ended = Answer[None]()
+        follow(self._propose(partition, change), lambda outcome: self._ended(partition.name, ended, outcome))
+
+    def _ended(self, partition: TopicPartition, ended: Answer[None], outcome: Exception | None) -> None:
+        if self._under_way.get(partition) is ended:
+            del self._under_way[partition]
+        ended.deliver(None)
+        if outcome is not None:
+            logger.error("an ISR could not be proposed", exc_info=outcome)
+
+    async def settled(self, partitions: Iterable[TopicPartition]) -> None:
+        """What was written of these has arrived, or never will. Their topic may be deleted then: a write that came
+        after it would go to a topic of the same name, whose first state has the same path, version and epoch."""
+        for partition in partitions:
+            ended = self._under_way.get(partition)
+            if ended is not None:
+                await ended
 
     async def _propose(self, partition: Partition, change: AlterIsr) -> None:
         for member, broker_epoch in zip(change.isr, change.broker_epochs, strict=True):

@@ -216,6 +216,7 @@ class Replicas:
             for state in topic.partition_states
         ]
         stopped = await in_turns(self._host, named, lambda each: self._stop_replica(*each, gone))
+        await self._isr_changes.settled(gone)
         outcomes = {name: error_code for (name, _), error_code in zip(named, stopped, strict=True)}
         for start in range(0, len(gone), LOGS_PER_TURN):
             if start:
