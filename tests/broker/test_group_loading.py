@@ -11,6 +11,7 @@ from tests.broker.led_partition import NAME, LedPartition, errors_of, offset_bat
 from strandline.broker.coordinator_loading import Loading, LoadingQueue
 from strandline.groups.commands import Heartbeat, ListGroups
 from strandline.groups.replies import ListGroupsReply
+from strandline.log.log import Log
 from strandline.model.failures import ErrorCode
 from strandline.records.batch import Buffer, split_batches
 from strandline.records.builder import build_batch
@@ -225,7 +226,7 @@ def test_a_mistake_of_ours_keeps_no_other_from_loading_and_is_told(
 ) -> None:
     led = LedPartition()
     led.write(offset_batch(3))
-    monkeypatch.setattr(led.log, "read", None)
+    monkeypatch.setattr(Log, "read", None)
     led.lead()
     led.host.settle()
     assert errors_of(led.commit(7)) == [ErrorCode.NOT_COORDINATOR]
