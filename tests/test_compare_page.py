@@ -308,7 +308,6 @@ class TestPage:
         assert "- Ask: kafka: it did not answer" in (tmp_path / "performance.md").read_text()
 
     def test_charts_are_drawn_where_there_is_something_to_draw(self, tmp_path: Path) -> None:
-        pytest.importorskip("matplotlib")
         from benchmarks.compare.charts import draw_charts
 
         points = [

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import settings as examples
 from hypothesis import strategies as st
 
+from strandline.log import checkpoints
 from strandline.log.filesystem import RealFileSystem
 from strandline.log.log import Log
 from strandline.log.recovery import open_log
@@ -318,6 +319,23 @@ def test_what_goes_takes_its_epochs_and_its_unreplicated_transactions_along() ->
     assert retain(log) == 1
     assert log.producers.first_unstable_offset is None
     assert [entry.start_offset for entry in log.epochs.entries()] == [2]
+
+
+def test_epochs_that_go_leave_their_file_when_the_log_is_closed_and_do_no_harm_before() -> None:
+    """To save them at once would wait for the disk twice; whoever opens the log cuts off what begins below it."""
+    disk = SimulatedDisk()
+    log = log_of_segments(1, NOW_MS, disk=disk)
+    log.flush(NOW_MS)
+    path = f"{FOLDER}/leader-epoch-checkpoint"
+    whole = checkpoints.read_leader_epochs(disk, path)
+    assert retain(log) == 1
+    left = list(log.epochs.entries())
+    assert [entry.start_offset for entry in left] == [4]
+    assert checkpoints.read_leader_epochs(disk, path) == whole != left
+    again = open_log(disk.kill(), FOLDER, PARTITION, log.settings, now_ms=NOW_MS)
+    assert list(again.epochs.entries()) == left
+    log.close(NOW_MS)
+    assert checkpoints.read_leader_epochs(disk, path) == left
 
 
 def test_a_failing_disk_takes_the_log_offline_at_whatever_step() -> None:

@@ -35,19 +35,15 @@ class Retention:
         first = log.segments.first
         was_open = first.is_open
         plan = plan_retention(log, now_ms=now_ms, high_watermark=partition.high_watermark)
-        if plan.going and self._must_flush(log, plan.going[0].is_active, now_ms):
+        if plan.going and plan.going[0].is_active:
+            log.roll(now_ms)  # it goes like any other once there is another after it
+        if plan.going and log.has_unflushed_files:
             return self._flush(log, go_on)
         if not plan.going or not self._remove(partition, plan.verdicts[0], now_ms):
             if not was_open and first is not log.segments.active:
                 first.forget()  # its time is known now; five descriptors for each of ten thousand logs are too many
             return Visit.DONE
         return Visit.AGAIN
-
-    def _must_flush(self, log: Log, goes_whole: bool, now_ms: int) -> bool:
-        """The active segment goes like any other once there is another after it."""
-        if goes_whole:
-            log.roll(now_ms)
-        return log.has_unflushed_files
 
     def _remove(self, partition: Partition, oldest: SegmentVerdict, now_ms: int) -> bool:
         is_gone = apply_retention(partition.log, RetentionPlan((oldest,)), now_ms) > 0
