@@ -8,6 +8,7 @@ import logging
 import pytest
 from tests.broker.housekeeping_scene import DIRECTORIES, HOUR_MS, NOW_MS, HousekeepingScene, read_pairs, write
 
+from strandline.broker.housekeeping.removals import CHECK_AT_LEAST_MS
 from strandline.broker.partition import Partition
 from strandline.log import checkpoints
 from strandline.log.clean_shutdown import CLEAN_SHUTDOWN_MARKER
@@ -110,6 +111,16 @@ def test_deleted_files_are_unlinked_when_their_time_has_come() -> None:
     scene.host.pass_time(59_000)
     assert scene.files(partition, ".log.deleted")
     scene.host.pass_time(2_000)
+    assert not scene.files(partition, ".deleted")
+
+
+def test_files_without_a_delay_are_unlinked_within_seconds() -> None:
+    scene = HousekeepingScene(log_retention_ms=1, log_segment_delete_delay_ms=0)
+    partition = scene.create("orders")
+    fill(scene, partition)
+    scene.host.pass_time(30_000)
+    assert len(partition.log.segments) == 1
+    scene.host.pass_time(CHECK_AT_LEAST_MS)
     assert not scene.files(partition, ".deleted")
 
 

@@ -39,7 +39,7 @@ from strandline.model.partitions import (
     deleted_folder,
     stray_folder,
 )
-from strandline.model.settings import DAY_MS, LogSettings
+from strandline.model.settings import DAY_MS, LONG_MAX, LogSettings
 
 SettingsOf = Callable[[str], LogSettings]
 Progress = Callable[[str], None]
@@ -224,6 +224,13 @@ class LogDirectory:
         except OSError as error:
             raise self.failed(error) from error
         return gone
+
+    @property
+    def next_removal_ms(self) -> int:
+        """When the first delay has passed; never, while nothing waits."""
+        folders_ms = self.removals[0][0] if self.removals else LONG_MAX
+        segments_ms = [log.deletions.due[0][0] for log in self.logs.values() if log.deletions.due]
+        return min(folders_ms, *segments_ms) if segments_ms else folders_ms
 
     def begin_removal(self, now_ms: int) -> RemovalWork | None:
         """Segments and folders whose delay has passed, for `run` in any thread to unlink; None if there are none."""

@@ -11,8 +11,7 @@ oldest first and stops early never touches the rest.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import field
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from strandline.log import names
 from strandline.log.filesystem import FileSystem
@@ -35,15 +34,21 @@ class Timestamps(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class SegmentView:
+class SegmentView(NamedTuple):
+    """There is one for each segment each time a log is judged: it must cost little."""
+
     base_offset: int
     end_offset: int  # the next segment's base offset; the log end for the last
     size_bytes: int
-    path: str  # of the `.log` file
+    directory: str
     is_active: bool
-    filesystem: FileSystem = field(repr=False, compare=False)
-    timestamps: Timestamps = field(repr=False, compare=False)
+    filesystem: FileSystem
+    timestamps: Timestamps
+
+    @property
+    def path(self) -> str:
+        """Of the `.log` file."""
+        return f"{self.directory}/{self}"
 
     @property
     def largest_timestamp(self) -> int:
@@ -112,7 +117,7 @@ def views_of(log: Log) -> list[SegmentView]:
             segment.base_offset,
             end_offset,
             segment.size_bytes,
-            segment.path(names.LOG),
+            segment.directory,
             segment is segments[-1],
             log.filesystem,
             segment,
@@ -132,5 +137,5 @@ def views_of_folder(filesystem: FileSystem, directory: str) -> list[SegmentView]
         is_last = index == len(found) - 1
         timestamps = StoredTimestamps(filesystem, path, base_offset, size_bytes, is_last=is_last)
         end_offset = timestamps.tail.end_offset if is_last else found[index + 1][0]
-        views.append(SegmentView(base_offset, end_offset, size_bytes, path, is_last, filesystem, timestamps))
+        views.append(SegmentView(base_offset, end_offset, size_bytes, directory, is_last, filesystem, timestamps))
     return views

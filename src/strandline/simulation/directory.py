@@ -14,7 +14,6 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from strandline.model.lazy_dataclass import dataclass
 from strandline.simulation.inode import FileNode
 from strandline.simulation.power_loss import Fate
 
@@ -38,21 +37,18 @@ class Slot(NamedTuple):
     name: str
 
 
-@dataclass(slots=True)
 class EntryChange:
     """`node` moves from a slot to a slot; a creation comes from none, a removal goes to none."""
 
-    node: Node
-    source: Slot | None
-    target: Slot | None
-    replaced: Node | None = None
+    __slots__ = ("directory", "node", "replaced", "slots", "source", "target")
 
-    def slots(self) -> list[Slot]:
-        return [slot for slot in (self.source, self.target) if slot is not None]
-
-    def is_made_durable_by(self, directory: Directory) -> bool:
-        slot = self.source if self.target is None else self.target
-        return slot is not None and slot.directory is directory
+    def __init__(self, node: Node, source: Slot | None, target: Slot | None, replaced: Node | None = None) -> None:
+        self.node = node
+        self.source = source
+        self.target = target
+        self.replaced = replaced
+        self.slots = tuple(slot for slot in (source, target) if slot is not None)
+        self.directory = self.slots[-1].directory  # who syncs that makes it durable
 
     @property
     def removed(self) -> Node | None:
@@ -71,18 +67,24 @@ class Later:
 
     def __init__(self) -> None:
         self._slots: set[Slot] = set()
+        self._directories: set[int] = set()  # in which they are, by identity
         self._removed: set[int] = set()  # by identity
         self._moves_between_directories = False
 
     def add(self, change: EntryChange) -> None:
-        self._slots.update(change.slots())
+        self._slots.update(change.slots)
+        self._directories.update([id(slot.directory) for slot in change.slots])
         self._removed.add(id(change.removed))
         self._moves_between_directories |= change.moves_between_directories
 
     def need(self, earlier: EntryChange) -> bool:
         if self._moves_between_directories and isinstance(earlier.node, Directory):
             return True
-        return any(slot in self._slots or id(slot.directory) in self._removed for slot in earlier.slots())
+        for slot in earlier.slots:
+            directory = id(slot.directory)
+            if directory in self._removed or (directory in self._directories and slot in self._slots):
+                return True
+        return False
 
 
 class Lost:
@@ -94,14 +96,14 @@ class Lost:
         self._makes_directories = False
 
     def add(self, change: EntryChange) -> None:
-        self._slots.update(change.slots())
-        self._directories.update(id(slot.directory) for slot in change.slots())
+        self._slots.update(change.slots)
+        self._directories.update(id(slot.directory) for slot in change.slots)
         self._makes_directories |= isinstance(change.node, Directory)
 
     def are_needed_by(self, change: EntryChange) -> bool:
         if self._makes_directories and change.moves_between_directories:
             return True
-        return id(change.removed) in self._directories or any(slot in self._slots for slot in change.slots())
+        return id(change.removed) in self._directories or any(slot in self._slots for slot in change.slots)
 
 
 class DirectoryTree:
@@ -116,7 +118,7 @@ class DirectoryTree:
             del change.source.directory.entries[change.source.name]
         if change.target is not None:
             change.target.directory.entries[change.target.name] = change.node
-        for slot in change.slots():
+        for slot in change.slots:
             slot.directory.modified_ms = now_ms
         self.pending.append(change)
 
@@ -125,7 +127,7 @@ class DirectoryTree:
         rest: list[EntryChange] = []
         later = Later()
         for change in reversed(self.pending):
-            if change.is_made_durable_by(directory) or later.need(change):
+            if change.directory is directory or (durable and later.need(change)):
                 durable.append(change)
                 later.add(change)
             else:

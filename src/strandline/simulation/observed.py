@@ -79,15 +79,13 @@ def kind_of(data: bytes, begin: int, *, is_control: bool) -> Kind:
 
 
 def batches_from(log: Log, offset: int) -> Iterator[Batch]:
-    """Up to the end, or to where bytes are no batches: of what is missing then, or is in its place, others complain."""
-    while (begin := offset) < log.log_end_offset:
-        for batch in batches_in(log.read(offset, READ_BYTES).read()):
-            if batch.last_offset < offset:
-                return  # zeros, say, that recovery should have cut: they would be read again and again
-            offset = batch.last_offset + 1
-            yield batch
-        if offset == begin:
-            return
+    """Up to the end, or to where bytes are no batches: of what is missing then, or is in its place, others complain.
+    Whole files are read, without an index: these are looked at elsewhere."""
+    for segment in log.segments.from_offset(offset):
+        for batch in batches_in(segment.file.read(0, segment.size_bytes)):
+            if batch.last_offset >= offset:
+                offset = batch.last_offset + 1
+                yield batch
 
 
 class Replica:

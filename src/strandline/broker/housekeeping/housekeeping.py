@@ -23,7 +23,7 @@ from strandline.broker.housekeeping.background import Background
 from strandline.broker.housekeeping.checkpoint_writes import CheckpointWrites
 from strandline.broker.housekeeping.flusher import Flusher
 from strandline.broker.housekeeping.log_cleaner import LogCleaner
-from strandline.broker.housekeeping.removals import CHECK_MS, Removals
+from strandline.broker.housekeeping.removals import Removals
 from strandline.broker.housekeeping.repeating import Repeating
 from strandline.broker.housekeeping.retention_rounds import Retention
 from strandline.broker.housekeeping.rounds import Rounds, Visit
@@ -62,7 +62,7 @@ class Housekeeping:
             repeating(self.checkpoints.recovery_points, settings.flush_offset_checkpoint_interval_ms),
             repeating(self.checkpoints.log_starts, settings.flush_start_offset_checkpoint_interval_ms),
             repeating(self.checkpoints.high_watermarks, settings.high_watermark_checkpoint_interval_ms),
-            repeating(self.removals.check, CHECK_MS),
+            Repeating(self._host, self.removals.check, self.removals.interval_ms),
             Repeating(self._host, self.flusher.check, self.flusher.check_interval_ms),
         ]
 
