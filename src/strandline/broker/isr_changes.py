@@ -40,9 +40,9 @@ class IsrChanges:
         self._live_brokers = live_brokers
         self._host = host
         self._notices = IsrChangeNotices(host.now_ms())
+        self._is_checking_notices = False
         self._is_open = True
         self._under_way: dict[TopicPartition, Answer[None]] = {}  # a leader has one at a time
-        host.call_later(CHECK_INTERVAL_MS, self._check_notices)
 
     def close(self) -> None:
         self._is_open = False
@@ -110,21 +110,30 @@ class IsrChanges:
     # Notices.
 
     def changed(self, partition: Partition) -> None:
-        self._notices.changed(partition.name, self._host.now_ms())
+        self._notice(partition.name)
+
+    def _notice(self, *partitions: TopicPartition) -> None:
+        for partition in partitions:
+            self._notices.changed(partition, self._host.now_ms())
+        if not self._is_checking_notices:
+            self._is_checking_notices = True
+            self._host.call_later(CHECK_INTERVAL_MS, self._check_notices)
 
     def _check_notices(self) -> None:
+        """As long as there is something to tell."""
         if not self._is_open:
             return
         due = self._notices.due(self._host.now_ms())
+        self._is_checking_notices = not due
         if due:
             self._notices.told(due, self._host.now_ms())
             begin(self._tell_controller(due))
-        self._host.call_later(CHECK_INTERVAL_MS, self._check_notices)
+        else:
+            self._host.call_later(CHECK_INTERVAL_MS, self._check_notices)
 
     async def _tell_controller(self, due: tuple[TopicPartition, ...]) -> None:
         try:
             await self._session.create(paths.ISR_CHANGE_PREFIX, encode_partitions(due), sequential=True)
         except StoreError as failure:
             logger.warning("the controller was not told of ISR changes: %s", failure)
-            for partition in due:
-                self._notices.changed(partition, self._host.now_ms())
+            self._notice(*due)

@@ -8,10 +8,14 @@ from strandline.simulation.loads import KINDS
 from strandline.simulation.options import Options
 
 SESSION_TIMEOUT_MS = 6_000
+LAG_AND_FETCH_WAIT_MS = ((2_000, 2_000), (10_000, 8_000))  # followers that ask rarely cost little in quiet times
 REPLICAS, MIN_IN_SYNC = 3, 2  # where there are as many brokers
 
 
 def properties_of(options: Options, chance: Random) -> dict[str, str]:
+    lag_ms, fetch_wait_ms = chance.choice(
+        ((2_000, 2_000), (10_000, 8_000))
+    )  # who asks rarely costs little in quiet times
     replicas, in_sync = str(min(REPLICAS, options.brokers)), str(min(MIN_IN_SYNC, options.brokers))
     return {
         "auto.create.topics.enable": "false",
@@ -24,9 +28,9 @@ def properties_of(options: Options, chance: Random) -> dict[str, str]:
         "offsets.topic.replication.factor": replicas,
         "transaction.state.log.replication.factor": replicas,
         "transaction.state.log.min.isr": in_sync,
-        "replica.lag.time.max.ms": str(lag_ms := chance.choice((2_000, 10_000))),
+        "replica.lag.time.max.ms": str(lag_ms),
         "replica.socket.timeout.ms": str(chance.choice((9_000, 15_000))),
-        "replica.fetch.wait.max.ms": str(min(chance.choice((2_000, 8_000)), lag_ms)),
+        "replica.fetch.wait.max.ms": str(fetch_wait_ms),
         "zookeeper.session.timeout.ms": str(SESSION_TIMEOUT_MS),
         "log.cleaner.enable": "false",
         **{name: value for load in options.load for name, value in KINDS[load].properties.items()},
