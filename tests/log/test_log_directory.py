@@ -140,6 +140,21 @@ def test_a_topic_removed_can_be_created_again_at_once(tmp_path: Path) -> None:
     again.close(now_ms=NOW_MS)
 
 
+def test_a_topic_created_again_knows_no_high_watermark_of_the_one_before(tmp_path: Path) -> None:
+    """A power cut right after it: nothing that the checkpoints say of the name may be of the topic that is gone."""
+    directory = open_directory(tmp_path)
+    for partition in (ORDERS, VIEWS):
+        directory.create(partition, now_ms=NOW_MS)
+    directory.write_high_watermarks({ORDERS: 9, VIEWS: 3})
+    late = directory.begin_high_watermarks({ORDERS: 12, VIEWS: 4})
+    directory.remove(ORDERS, token=TOKEN, now_ms=NOW_MS)
+    assert late is not None
+    late.run()
+    directory.create(ORDERS, now_ms=NOW_MS)
+    assert directory.read_high_watermarks() == {VIEWS: 4}
+    directory.close(now_ms=NOW_MS)
+
+
 def test_a_flush_under_way_survives_the_removal_of_its_topic(tmp_path: Path) -> None:
     directory = open_directory(tmp_path)
     log = directory.create(ORDERS, now_ms=NOW_MS)

@@ -200,6 +200,24 @@ def test_a_follower_shows_more_than_was_committed(truth: PartitionTruth) -> None
     ]
 
 
+def test_who_led_may_show_what_it_counted_when_its_disk_has_it(truth: PartitionTruth) -> None:
+    """`flush.messages=1`: a leader counts what its followers have, shows it when its own disk has it too, and by then
+    may follow."""
+    late = has(truth, 2, FIRST, SECOND, Batch(4, 4, 1, crc=4))
+    late.counted_watermark = 5
+    truth.commit(late)
+    truth.agree(late)
+    assert truth.committed_end == 5
+    assert complaints(ShownIsCommitted(), truth) == []
+
+
+def test_who_led_shows_more_than_it_has_counted(truth: PartitionTruth) -> None:
+    late = has(truth, 2, FIRST, SECOND, Batch(4, 4, 1, crc=4))
+    late.counted_watermark = 4
+    truth.commit(late)
+    assert len(complaints(ShownIsCommitted(), truth)) == 1
+
+
 def test_the_start_of_a_log_goes_back_or_beyond_what_is_committed(truth: PartitionTruth) -> None:
     invariant, replica = LogStartGoesUp(), truth.replica(2)
     replica.log = cast(Log, object())  # in one life of it

@@ -12,7 +12,7 @@ written, and the writers of a directory take turns. `turn` is where a process wi
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from contextlib import AbstractContextManager, nullcontext
 
 from strandline.log import checkpoints
@@ -38,6 +38,12 @@ class DirectoryCheckpoints:
     def write(self, name: str, offsets: Offsets) -> None:
         self._latest[name] = offsets
         self.write_if_latest(name, offsets)
+
+    def without(self, name: str, partitions: Collection[TopicPartition]) -> dict[TopicPartition, int] | None:
+        """What was last given, or else read, without these; None if they are not in it."""
+        known = self._latest[name] if name in self._latest else self.read(name)
+        rest = {partition: offset for partition, offset in known.items() if partition not in partitions}
+        return rest if len(rest) < len(known) else None
 
     def begin(self, name: str, offsets: Offsets) -> CheckpointWork | None:
         """The caller changes `offsets` no more."""

@@ -14,7 +14,7 @@ into it, the checkpoints least of all, and no sync is tried again (SPEC L10). Ot
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from uuid import UUID
 
 from strandline.log import checkpoints
@@ -211,6 +211,7 @@ class LogDirectory:
         gone = [(self.logs.pop(partition), f"{self.path}/{folder}") for partition, folder in folders.items()]
         # The name may come back as a new, empty log, for which the old offsets would be a lie.
         self._write_lowered_offsets()
+        self._forget_high_watermarks(folders.keys())
         if self.cleaner_offsets.keys() & folders.keys():
             self.write_cleaner_offsets({name: at for name, at in self.cleaner_offsets.items() if name not in folders})
         try:
@@ -224,6 +225,16 @@ class LogDirectory:
         except OSError as error:
             raise self.failed(error) from error
         return gone
+
+    def _forget_high_watermarks(self, partitions: Collection[TopicPartition]) -> None:
+        try:
+            rest = self.checkpoints.without(checkpoints.HIGH_WATERMARK_CHECKPOINT, partitions)
+        except CorruptData:
+            rest = {}  # it counts as none
+        except OSError as error:
+            raise self.failed(error) from error
+        if rest is not None:
+            self.write_high_watermarks(rest)
 
     @property
     def next_removal_ms(self) -> int:

@@ -120,8 +120,7 @@ class Checks:
 
     def _commit(self, truth: PartitionTruth) -> None:
         for replica in truth.replicas.values():
-            if replica.leads_in is not None:
-                truth.commit(replica)
+            truth.commit(replica)
         for replica in truth.replicas.values():
             truth.agree(replica)
             if replica.is_up and not truth.may_lack(replica):

@@ -107,7 +107,8 @@ class Replica:
         self.heard_from: tuple[int, ...] = ()  # whose progress a leader counts in its epoch
         self.high_watermark = 0
         self.last_stable_offset = 0
-        self.counted_watermark = 0  # of a leader, by its in-sync replicas; what it shows may wait for its disk
+        # By its in-sync replicas, when it last led in this life. What it shows of it waits for its disk.
+        self.counted_watermark = 0
         self.isr: tuple[int, ...] = ()  # the maximal one, of a leader
         self.is_under_min_isr = False  # whether it leads with fewer in sync than `min.insync.replicas`
         self.log: Log | None = None
@@ -125,6 +126,11 @@ class Replica:
         return self.has_lost_power and not (self.is_up and self.leader_epoch >= 0)
 
     @property
+    def has_counted_all(self) -> bool:
+        """That it shows, as a leader."""
+        return self.high_watermark <= self.counted_watermark
+
+    @property
     def readable_log(self) -> Log | None:
         """What it has open, and has been read to its end."""
         log = self.log
@@ -133,6 +139,8 @@ class Replica:
 
     def read_all(self, log: Log) -> None:
         """As a whole, `batches` being others from now on: what somebody knew by the old ones is not known any more."""
+        if log is not self.log:
+            self.counted_watermark = 0
         self.log = log
         self.is_unread = False
         self.batches, self.news, self.before_news = {}, [], None
@@ -194,11 +202,12 @@ class PartitionTruth:
         return self.replicas[broker_id]
 
     def commit(self, leader: Replica) -> None:
-        """What this leader shows is committed from now on."""
+        """What this leader shows is committed from now on. So is what it counted while it led, and shows when its disk
+        has it, by which time others may have been told to lead."""
         if leader.leads_in is not None:
             self.forgotten.setdefault(leader.leads_in, leader.forgotten)
         end = self.committed_end
-        if leader.high_watermark <= end:
+        if leader.high_watermark <= end or (leader.leads_in is None and not leader.has_counted_all):
             return
         for base in range_of_bases(leader, end):
             batch = leader.batches[base]
@@ -253,7 +262,8 @@ def observe_role(replica: Replica, partition: Partition | None) -> None:
     replica.heard_from = () if leader is None else followers_heard(leader)
     replica.high_watermark = 0 if partition is None else partition.high_watermark
     replica.last_stable_offset = 0 if partition is None else partition.last_stable_offset
-    replica.counted_watermark = 0 if leader is None else leader.high_watermark
+    if leader is not None:
+        replica.counted_watermark = leader.high_watermark
 
 
 def logs_of(broker: Broker) -> Iterator[tuple[TopicPartition, bytes, Log]]:

@@ -107,7 +107,7 @@ class Observer:
             else:
                 seen = (
                     log, log.log_end_offset, log.log_start_offset, partition.high_watermark, partition.leader_epoch,
-                    leader.leader_epoch, leader.isr, leader.pending,
+                    leader.leader_epoch, leader.high_watermark, leader.isr, leader.pending,
                 )  # fmt: skip
             if seen != replica.seen or not replica.is_up or reshapes.get(log.directory, 0) != replica.reshapes:
                 self._changed(replica, log, partition, reshapes.get(log.directory, 0))
