@@ -26,6 +26,8 @@ from tests.log.sample_log import (
 )
 
 from strandline.log.log import Log
+from strandline.log.rot import mend_batch
+from strandline.records.heads import head_of
 from strandline.simulation.disk import SimulatedDisk
 
 
@@ -198,6 +200,17 @@ def assert_mended(log: Log, batch: StoredBatch, at: int) -> None:
 def assert_goes_on_after_rot(log: Log, disk: SimulatedDisk) -> None:
     assert append(log, Step(plain(170), 9)).base_offset == END
     assert open_sample(disk.kill(), recovery_point=END).log_end_offset == END + 1
+
+
+def test_a_rotten_batch_behind_a_gap_keeps_its_offset() -> None:
+    """A compacted log: where the one before ended does not say where this one began, and only its records are bad."""
+    first, second = [batch.data for batch in BATCHES if batch.segment == TAIL_BASE][:2]
+    data = (41).to_bytes(8, "big") + first[8:] + (60).to_bytes(8, "big") + second[8:]
+    disk = disk_with({"00000000000000000000.log": flipped(data, len(first) - 1, 3)})
+    file = disk.open(f"{FOLDER}/00000000000000000000.log")
+    assert mend_batch(file, 0, len(data), range(70), synced_offset=50) == len(first)
+    head = head_of(file.read(0, len(first)))
+    assert (head.base_offset, head.last_offset, head.leader_epoch) == (41, 59, head_of(first).leader_epoch)
 
 
 def test_two_rotten_batches_in_a_row_are_passed_over_together() -> None:

@@ -108,6 +108,21 @@ class TestDurability:
             survived = files_of(make_log(filesystem=disk, segment_bytes=100, recovery_point=3))
             assert {name: survived[name] for name in snapshots} == snapshots
 
+    def test_a_snapshot_that_a_killed_process_left_is_synced_by_the_next(self) -> None:
+        """It was taken for a roll right after a flush: nobody had synced it, and nobody would have."""
+        log = make_log(segment_bytes=100)
+        disk_of(log).sync_directory("/")
+        append(log, numbered(0))
+        log.flush(NOW)
+        append(log, numbered(1))
+        again = make_log(filesystem=disk_of(log).kill(), segment_bytes=100, recovery_point=1)
+        again.flush(NOW)
+        snapshots = {name: data for name, data in files_of(again).items() if name.endswith(".snapshot")}
+        assert len(snapshots) == 1
+        for seed in range(10):
+            survived = files_of(make_log(filesystem=disk_of(again).crash(Random(seed)), recovery_point=2))
+            assert {name: survived[name] for name in snapshots} == snapshots
+
 
 class TestWorkElsewhere:
     """The slow part runs in a worker thread while the owner goes on."""

@@ -10,7 +10,7 @@ from tests.simulation.load_mutations import ALL_MUTATIONS
 
 ROOT = Path(__file__).parent.parent.parent
 SECTION = "## What was found, and the tests that keep it\n"
-TEST = re.compile(r"`(tests/[\w/]+\.py)::(\w+)(?:\[([^`]+)\])?`")
+TEST = re.compile(r"`(tests/[\w/]+\.py)::(?:\w+::)?(\w+)(?:\[([^`]+)\])?`")
 
 
 def section() -> str:

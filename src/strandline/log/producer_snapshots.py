@@ -129,6 +129,9 @@ class ProducerSnapshots:
         matches = map(SNAPSHOT_NAME.fullmatch, self._filesystem.names(self._directory))
         return sorted(int(match[1]) for match in matches if match)
 
+    def paths_from(self, offset: int) -> list[str]:
+        return [self._path(found) for found in self.offsets() if found >= offset]
+
     def take(self, state: ProducerState, *, durable: bool) -> str | None:
         """Write the state at its end offset; None if the folder has that already, or there is no log yet.
 

@@ -35,22 +35,25 @@ LAST_OFFSET_DELTA = Struct(">i")
 def mend_batch(file: File, position: int, end: int, offsets: range, synced_offset: int) -> int | None:
     """Rewrite the walkable fields of the bad batch at `position`; returns where it ends, None if that cannot be told.
 
-    `offsets` are those that batches may have from here on, of which the bad one has the first. All below
-    `synced_offset` were there once.
+    `offsets` are those that batches may have from here on, of which the bad one has the first, unless it says another
+    and is bad elsewhere. All below `synced_offset` were there once.
     """
     later = range(offsets.start + 1, offsets.stop)
     following = _end_of_bad_batch(file, position, end, later)
     if following is None:
         return None
-    batch = file.read(position, following - position)
+    batch, base_offset = file.read(position, following - position), offsets.start
     if not _has_right_crc(batch):
-        if batch[MAGIC_POSITION] < MAGIC_V2 and OFFSET_AND_LENGTH.unpack_from(batch)[1] == len(batch) - LENGTH_END:
+        said_offset, length = OFFSET_AND_LENGTH.unpack_from(batch)
+        if batch[MAGIC_POSITION] < MAGIC_V2 and length == len(batch) - LENGTH_END:
             return following  # an old message, which has its fields elsewhere; zeros only look like one
         head = sound_batch_at(file, following, end, later)
         next_offset = min(synced_offset, offsets.stop) if head is None else head.base_offset
-        delta = next_offset - offsets.start - 1
+        if base_offset <= said_offset < next_offset:
+            base_offset = said_offset  # the damage is elsewhere, and records before it may have been compacted away
+        delta = next_offset - base_offset - 1
         file.write(position + LAST_OFFSET_DELTA_POSITION, LAST_OFFSET_DELTA.pack(delta))
-    file.write(position, OFFSET_AND_LENGTH.pack(offsets.start, following - position - LENGTH_END))
+    file.write(position, OFFSET_AND_LENGTH.pack(base_offset, following - position - LENGTH_END))
     file.write(position + MAGIC_POSITION, bytes([MAGIC_V2]))
     return following
 

@@ -50,7 +50,8 @@ class Healing:
         self._simulation.run_until(holds, self._end_us, f"{otherwise} within {HEAL_S} s after everything was mended")
 
     def _is_whole(self) -> bool:
-        return all(is_whole(truth) for truth in self._simulation.observer.living)
+        """What is known of a broker that is away may be of before it lost power."""
+        return self._simulation.all_are_serving and all(is_whole(truth) for truth in self._simulation.observer.living)
 
     def _is_known(self) -> bool:
         """Whether every broker would tell clients what is true."""

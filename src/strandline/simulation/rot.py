@@ -78,16 +78,20 @@ def _unflushed(disk: SimulatedDisk, directory: str, recovery_point: int) -> list
 
 
 def _batches(disk: SimulatedDisk, path: str, recovery_point: int) -> Iterator[Place]:
-    """Those that are sound, up to the first that is not: recovery will end the log there."""
+    """Those that are sound, up to the first that is not: recovery will end the log there. One that lies behind a gap
+    which begins below the recovery point it would keep."""
     data, begin = read_whole(disk, path), 0
+    parsed = names.parse_offset_name(path.rpartition("/")[2])
+    next_offset = 0 if parsed is None else parsed[0]
     while begin + LENGTH_END <= len(data):
-        base_offset, length = OFFSET_AND_LENGTH.unpack_from(data, begin)
+        _, length = OFFSET_AND_LENGTH.unpack_from(data, begin)
         end = begin + LENGTH_END + length
         try:
-            verified_head_of(data[begin:end])
+            head = verified_head_of(data[begin:end])
         except CorruptData:
             return
-        if base_offset >= recovery_point:
+        is_cut, next_offset = next_offset >= recovery_point, head.next_offset
+        if is_cut:
             skipped = range(begin + EPOCH.start, begin + EPOCH.stop)
             yield Place(path, [at for at in range(begin + OFFSET_BYTES, end) if at not in skipped])
         begin = end
