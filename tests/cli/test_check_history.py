@@ -273,6 +273,20 @@ def test_a_last_line_that_is_not_whole(tmp_path: Path) -> None:
         assert result.stdout.startswith("Sound: 5 operations")
 
 
+@pytest.mark.parametrize("between", [b"", b" ", b"\r"])
+def test_operations_without_line_feeds_are_no_torn_line(tmp_path: Path, between: bytes) -> None:
+    """A whole history would be left out as one that its writer did not finish."""
+    path = Path(write(tmp_path / "h.jsonl", *SENDS, *READS))
+    path.write_bytes(between.join(path.read_bytes().splitlines()))
+    assert "each operation has a line of its own" in check(str(path), exit_code=2).stderr
+
+
+def test_a_line_that_has_many_fields_twice_is_refused_at_once(tmp_path: Path) -> None:
+    path = tmp_path / "h.jsonl"
+    path.write_text("{" + ",".join(f'"f{number // 2}":1' for number in range(100_000)) + "}\n")
+    assert "twice" in check(str(path), exit_code=2).stderr
+
+
 def test_a_file_that_is_not_there(tmp_path: Path) -> None:
     """Not the hint that files of a broker get: no broker removes histories."""
     path = write(tmp_path / "h.jsonl", *SENDS, *READS)

@@ -12,13 +12,16 @@ from typing import Any
 import pytest
 from confluent_kafka import KafkaError, KafkaException, TopicPartition
 
-from strandline.history.lines import LineParser
+from strandline.history.checker import check
+from strandline.history.expectations import Expectations
+from strandline.history.lines import LineParser, line_of
 from strandline.history.operations import Client, Outcome
 from strandline.history.recording import Journal, RecordingConsumer, RecordingProducer
 from strandline.history.recording.journal import clock_name
 from strandline.history.recording.marks import mark_of, value_mark, with_mark
 from strandline.history.recording.outcomes import outcome_of_send
 from strandline.history.recording.silence import Silence
+from strandline.history.verdict import Kind
 
 
 def rows(path: Path) -> list[dict[str, Any]]:
@@ -255,3 +258,65 @@ def test_a_consumer_that_polls_in_vain(tmp_path: Path, monkeypatch: pytest.Monke
         assert len([row for row in rows(path) if row["op"] == "poll"]) == 2
     told = [row for row in rows(path) if row["op"] == "poll"]
     assert all(row["ended_us"] - row["began_us"] >= 20_000 for row in told)
+
+
+def test_who_chooses_partitions_has_given_up_all_others_before(tmp_path: Path) -> None:
+    """By their times, too: the checker goes by these, and would take the assignment back."""
+    path = tmp_path / "carl.jsonl"
+    with Journal(path, "carl") as journal, RecordingConsumer({"log_level": 0, "group.id": "g"}, journal) as consumer:
+        for partition in (0, 1):
+            consumer.assign([TopicPartition("orders", partition, 0)])
+    told = sorted((row for row in rows(path) if "began_us" in row), key=lambda row: row["began_us"])
+    assert [row["op"] for row in told] == ["revoke", "assign", "revoke", "assign", "revoke"]
+
+
+def test_a_loss_is_seen_by_who_chose_a_partition_and_found_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("strandline.history.recording.silence.TOLD_FROM_US", 20_000)
+    path = tmp_path / "carl.jsonl"
+    with Journal(path, "carl") as journal, RecordingConsumer({"log_level": 0, "group.id": "g"}, journal) as consumer:
+        consumer.assign([TopicPartition("orders", 0, 0)])
+        consumer.poll(0.05)
+    lines = [
+        line_of("client", process="dora", isolation="read_committed", clock=clock_name()),
+        line_of("send", process="anna", topic="orders", partition=0, value="a", offset=0),
+        line_of("poll", process="dora", records=[["orders", 0, 0, "a"]], began_us=0, ended_us=1),
+        *path.read_bytes().splitlines(keepends=True),
+    ]
+    parser = LineParser()
+    found = check(
+        [parser.operation(line, number) for number, line in enumerate(lines, 1)], Expectations(is_read_to_end=True)
+    )
+    assert found.bad_kinds == {Kind.LOST_WRITE}
+
+
+def test_what_was_read_before_a_failure_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The application does not get it, but its consumer has gone past it."""
+
+    class Fails:
+        def __init__(self) -> None:
+            self.coming = [Read()]
+
+        def poll(self, _timeout: float) -> Read:
+            if not self.coming:
+                raise KafkaException(KafkaError(KafkaError._FATAL))
+            return self.coming.pop()
+
+        def close(self) -> None:
+            pass
+
+    class Read:
+        def __getattr__(self, name: str) -> Any:
+            told = {"error": None, "topic": "orders", "partition": 0, "offset": 7, "headers": None, "value": b"a"}
+            return lambda: told[name]
+
+    path = tmp_path / "carl.jsonl"
+    with Journal(path, "carl") as journal:
+        consumer = RecordingConsumer({"group.id": "g", "log_level": 0}, journal)
+        consumer.close()
+        monkeypatch.setattr(consumer, "_consumer", Fails())
+        with pytest.raises(KafkaException):
+            consumer.consume(5, 1.0)
+    (poll,) = [row for row in rows(path) if row["op"] == "poll"]
+    assert poll["records"] == [["orders", 0, 7, "a"]]

@@ -49,8 +49,8 @@ def end(process: str, transaction: str, decision: str = "commit", **fields: Any)
     return "end", {"process": process, "transaction": transaction, "decision": decision, **fields}
 
 
-def trim(process: str, offset: int, partition: int = 0) -> Line:
-    return "trim", {"process": process, "offsets": [[TOPIC, partition, offset]]}
+def trim(process: str, offset: int, partition: int = 0, **fields: Any) -> Line:
+    return "trim", {"process": process, "offsets": [[TOPIC, partition, offset]], **fields}
 
 
 def operations(*lines: Line) -> list[Operation]:

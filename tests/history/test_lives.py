@@ -31,6 +31,14 @@ def test_what_was_under_way_in_a_first_life_may_land_after_what_a_second_sent() 
         assert found(*lives[:2], *lives[3:], READS_LATE) == {Kind.NONMONOTONIC_SEND: True}
 
 
+def test_who_names_no_clock_may_have_another_in_each_life() -> None:
+    """Its second life began with a clock at 0: by that it read the record before it was sent."""
+    first = [client("anna"), send("anna", "a", 0, began_us=1_000_000, ended_us=1_000_005)]
+    second = [assign("anna", 0, began_us=5, ended_us=7), poll("anna", (0, "a"), began_us=10, ended_us=15)]
+    assert found(*first, client("anna"), *second) == {}
+    assert found(*first, *second) == {Kind.READ_CYCLE_PROCESS: True}
+
+
 def test_each_life_of_a_producer_has_its_order() -> None:
     lives = [AGAIN, send("anna", "x", 7), AGAIN, send("anna", "a", 1), send("anna", "b", 0)]
     assert verdict(*lives, READS_LATE, poll("carl", (7, "x"))).bad_kinds == {Kind.NONMONOTONIC_SEND}

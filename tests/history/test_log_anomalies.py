@@ -131,6 +131,35 @@ def test_who_was_to_read_what_was_trimmed_may_go_on_anywhere_after() -> None:
     assert found(*sent, *amid_a_poll) == {Kind.LOST_WRITE: True, Kind.INTERNAL_POLL_SKIP: True}
 
 
+def test_what_was_trimmed_later_was_lost_before() -> None:
+    """By the clock that both name. What comes after the trim is excused, as is what nobody can put in order."""
+    clock = [client(process, clock="wall") for process in ("carl", "admin")]
+    sent = [send("anna", value, offset) for offset, value in enumerate("abc")]
+    skips = [assign("carl", "beginning"), poll("carl", (0, "a"), (2, "c"))]
+    lost = {Kind.LOST_WRITE: True, Kind.INTERNAL_POLL_SKIP: True}
+    assert found(*clock, *sent, *skips, trim("admin", 3)) == lost
+    assert found(*clock, *sent, *skips, trim("admin", 3, outcome="unknown")) == lost
+    assert found(*clock, *sent, *skips, trim("admin", 2), poll("carl", (3, "d")), send("anna", "d", 3)) == lost
+    assert found(*sent, *skips, trim("admin", 3)) == {}
+    assert found(*clock, *sent, trim("admin", 2), assign("carl", 0), poll("carl", (2, "c"))) == {}
+
+
+def test_who_read_past_a_record_before_it_was_trimmed_counts_though_it_read_on() -> None:
+    clock = [client(process, clock="wall") for process in ("carl", "admin")]
+    sent = [send("anna", value, offset) for offset, value in enumerate("abcd")]
+    read = [assign("carl", 0), poll("carl", (0, "a")), poll("carl", (2, "c")), trim("admin", 3), poll("carl", (3, "d"))]
+    assert found(*clock, *sent, *read) == {Kind.LOST_WRITE: True, Kind.POLL_SKIP: True}
+
+
+def test_a_record_of_a_commit_whose_partition_nobody_knows_must_be_somewhere() -> None:
+    parts = [send("anna", "a", 0), send("anna", "b", partition=None, outcome="unknown")]
+    lines = [client("anna", acks="all"), *transaction("anna", "t", *parts), assign("carl", 0), poll("carl", (0, "a"))]
+    assert found(*lines, is_read_to_end=True) == {Kind.UNSEEN: True}
+    assert found(*lines) == {Kind.UNSEEN: False}
+    assert found(*lines, poll("dora", (5, "b"), partition=3), is_read_to_end=True) == {}
+    assert found(*lines, trim("admin", 1), is_read_to_end=True) == {}
+
+
 def test_retention_may_take_records() -> None:
     lines = [*CLEAN[:2], assign("carl", "beginning"), poll("carl", (1, "b"))]
     assert found(*lines, may_delete=True) == {Kind.LOST_WRITE: False, Kind.POLL_SKIP: False}

@@ -16,7 +16,7 @@ rw edges (A read the end of a log before B wrote to it) are not drawn: Kafka pro
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Hashable, Iterable
 from typing import NamedTuple
 
 from strandline.history.index import History
@@ -37,7 +37,7 @@ class Dependencies:
         self._node_of_transaction: dict[str, int] = {}
         self._node_of_send: dict[int, int] = {}
         self._node_of_poll: dict[int, int] = {}
-        self._spans: dict[tuple[str, str | None], list[Span]] = defaultdict(list)  # by process and clock
+        self._spans: dict[tuple[str, Hashable], list[Span]] = defaultdict(list)  # by process and timeline
         self._add_nodes()
         self.edges: dict[str, list[list[int]]] = {
             "ww": self._write_edges(),
@@ -74,8 +74,8 @@ class Dependencies:
             self._span(begin, ended_us, self._node_of_transaction[transaction.name])
 
     def _span(self, operation: Begin | Send | Poll, ended_us: int | None, node: int) -> None:
-        clock = self.history.lives.client(operation).clock
-        self._spans[operation.process, clock].append(Span(operation.began_us, ended_us, node))
+        timeline = self.history.lives.timeline(operation)
+        self._spans[operation.process, timeline].append(Span(operation.began_us, ended_us, node))
 
     def _add(self, operation: Send | Poll | Transaction | None) -> int:
         self.operations.append(operation)
@@ -127,9 +127,9 @@ class Dependencies:
 
     def _time_edges(self) -> tuple[list[list[int]], list[list[int]]]:
         by_clock: dict[str, list[Span]] = defaultdict(list)
-        for (_, clock), spans in self._spans.items():
-            if clock is not None:
-                by_clock[clock] += spans
+        for (_, timeline), spans in self._spans.items():
+            if isinstance(timeline, str):  # a clock's name
+                by_clock[timeline] += spans
         return self._moments(self._spans.values()), self._moments(by_clock.values())
 
     def _moments(self, timelines: Iterable[list[Span]]) -> list[list[int]]:

@@ -120,8 +120,7 @@ class History:
     def _settle_logs(self) -> None:
         for trim in self._trims:
             for partition, offset in trim.offsets if trim.outcome is not Outcome.FAIL else ():
-                log = self.log(partition)
-                log.trimmed_before = max(log.trimmed_before, offset)
+                self.log(partition).trims.append((trim, offset))
         for log in self.logs.values():
             log.known = sorted(
                 offset
@@ -148,7 +147,7 @@ class History:
     def log(self, partition: TopicPartition) -> PartitionLog:
         log = self.logs.get(partition)
         if log is None:
-            log = self.logs[partition] = PartitionLog(partition)
+            log = self.logs[partition] = PartitionLog(partition, self.lives.share_clock)
         return log
 
     def writer(self, topic: str, value: str) -> Send | None:
@@ -167,9 +166,9 @@ class History:
         return send.outcome is not Outcome.FAIL and (transaction is None or transaction.fate is Fate.COMMITTED)
 
     def promises(self) -> Iterator[Send]:
-        """What readers must find, each by the offset it was given or was found at."""
+        """What readers must find; where, is not known of some that were sent in a transaction."""
         for send in self.sends:
-            is_known = (send.topic, send.value) in self._writers and send.partition is not None
+            is_known = (send.topic, send.value) in self._writers
             if is_known and self.is_committed(send) and (send.outcome is Outcome.OK or self._is_in_commit(send)):
                 yield send
 

@@ -7,9 +7,12 @@ from __future__ import annotations
 
 import json
 from codecs import BOM_UTF8
+from collections import Counter
 from typing import Any
 
 from strandline.model.failures import CorruptData
+
+AFTER_AN_OBJECT = "Extra data"  # Python's name for it
 
 
 class NotJson(CorruptData):
@@ -21,7 +24,12 @@ def json_object(line: str | bytes) -> dict[str, Any]:
         text = line if isinstance(line, str) else line.removeprefix(BOM_UTF8).decode("utf-8", "surrogatepass")
         fields = _DECODER.decode(text)
     except json.JSONDecodeError as error:
-        raise NotJson(f"is not JSON: {error.msg} at character {error.pos + 1}") from None
+        complaint = f"is not JSON: {error.msg} at character {error.pos + 1}"
+        if error.msg == AFTER_AN_OBJECT:  # which nobody leaves who is killed while he writes one
+            raise CorruptData(
+                f"{complaint}: each operation has a line of its own, which ends with a line feed"
+            ) from None
+        raise NotJson(complaint) from None
     except UnicodeDecodeError:
         raise NotJson("is not JSON: it is not UTF-8") from None
     except (ValueError, RecursionError):
@@ -34,8 +42,7 @@ def json_object(line: str | bytes) -> dict[str, Any]:
 def _object_of(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     fields = dict(pairs)
     if len(fields) != len(pairs):
-        names = [name for name, _ in pairs]
-        twice = next(name for name in names if names.count(name) > 1)
+        twice = Counter(name for name, _ in pairs).most_common(1)[0][0]
         raise CorruptData(f"has the field {twice[:40]!r} twice: nobody knows which counts")
     return fields
 

@@ -59,9 +59,9 @@ class Lives:
         return 0 if lives is None or len(lives) == 1 else _index(lives, operation)
 
     def timeline(self, operation: TimedOperation) -> Hashable:
-        """Operations are compared by time if they have the same: of a process that names no clock, its own."""
+        """Operations are compared by time if they have the same: of who names no clock, that of this life."""
         clock = self.client(operation).clock
-        return (operation.process,) if clock is None else clock
+        return (operation.process, self.number(operation)) if clock is None else clock
 
     def share_clock(self, one: TimedOperation, other: TimedOperation) -> bool:
         return self.timeline(one) == self.timeline(other)

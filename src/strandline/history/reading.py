@@ -118,13 +118,19 @@ class ConsumerWalk:
         place = places.pop(partition, None)
         if place is not None:
             self._look(partition, place)
-        if place is not None and place.first is not None and place.last >= place.first:
-            self._logs[partition].passed(place.first, place.last)
+            self._pass(partition, place)
+
+    def _pass(self, partition: TopicPartition, place: _Place) -> None:
+        """Where records were deleted on purpose, that was noted with each poll: it may have come before or after."""
+        log = self._logs.get(partition)
+        if log is not None and not log.trims and place.first is not None and place.last >= place.first:
+            log.passed(place.first, place.last)
 
     def _look(self, partition: TopicPartition, place: _Place) -> None:
         poll, before = self._in_vain, place.before
         is_last = poll is not None and before is not None and _order(before) < _order(poll)
-        if poll is not None and is_last and place.expected is not None and not self._is_deleted(place, partition):
+        is_last = is_last and poll is not None and not self._is_deleted(place, partition, poll)
+        if poll is not None and is_last and place.expected is not None:
             self.looks.append(Look(place.assign, partition, place.expected, poll))
 
     def _poll(self, poll: Poll, places: dict[TopicPartition, _Place], is_excused: bool) -> None:
@@ -134,7 +140,7 @@ class ConsumerWalk:
                 place = places[partition] = _Place()
             if place.expected is None:
                 self._begin(place, poll, partition, offset)
-            elif offset > place.expected and place.before is not poll and self._is_deleted(place, partition):
+            elif offset > place.expected and place.before is not poll and self._is_deleted(place, partition, poll):
                 self._reset(place, partition, offset)
             elif offset != place.expected:
                 self._break(place, poll, partition, offset, is_excused)
@@ -143,6 +149,13 @@ class ConsumerWalk:
             place.expected, place.before = offset + 1, poll
             if offset > place.last:
                 place.last = offset
+        self._note_passed(poll, places)
+
+    def _note_passed(self, poll: Poll, places: dict[TopicPartition, _Place]) -> None:
+        for partition in {record.partition for record in poll.records}:
+            log, place = self._logs[partition], places[partition]
+            if log.trims and place.first is not None:
+                log.passed_by(poll, place.first, place.last)
 
     def _note_sought(self, assign: Assign, poll: Poll, partition: TopicPartition) -> None:
         if assign.how in (How.SEEK, How.ASSIGN):
@@ -153,15 +166,15 @@ class ConsumerWalk:
         if place.assign is not None and place.assign.how is How.REBALANCE:
             self.starts.append(Start(place.assign, partition, offset, poll.ended_us))
 
-    def _is_deleted(self, place: _Place, partition: TopicPartition) -> bool:
-        """What it was to read next: `auto.offset.reset` may have led it anywhere, but for who is at the beginning."""
+    def _is_deleted(self, place: _Place, partition: TopicPartition, poll: Poll) -> bool:
+        """What it was to read next, by then: `auto.offset.reset` may have led it anywhere, but for who is at the
+        beginning."""
         log = self._logs.get(partition)
         is_at_beginning = isinstance(place.before, Assign) and place.told == BEGINNING
-        return log is not None and (place.expected or 0) < log.trimmed_before and not is_at_beginning
+        return log is not None and (place.expected or 0) < log.trimmed_by(poll) and not is_at_beginning
 
     def _reset(self, place: _Place, partition: TopicPartition, offset: int) -> None:
-        if place.first is not None and place.last >= place.first:
-            self._logs[partition].passed(place.first, place.last)
+        self._pass(partition, place)
         place.first, place.last = offset, offset
 
     def _break(self, place: _Place, poll: Poll, partition: TopicPartition, offset: int, is_excused: bool) -> None:

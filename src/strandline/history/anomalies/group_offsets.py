@@ -85,7 +85,9 @@ def lost_commits(history: History, _expectations: Expectations) -> Iterator[Anom
     """A group went on before the offset that it had committed last."""
     for start, candidates in _judged_starts(history):
         lowest = candidates.lowest
-        if start.offset < max(lowest.offset, 0) and lowest.offset > history.log(start.partition).trimmed_before:
+        if start.offset < max(lowest.offset, 0) and lowest.offset > history.log(start.partition).trimmed_by(
+            start.assign
+        ):
             yield _wrong_start(Kind.LOST_COMMIT, start, lowest, "the group had committed")
 
 
@@ -95,9 +97,9 @@ def phantom_commits(history: History, expectations: Expectations) -> Iterator[An
         highest = candidates.highest
         is_committed = history.lives.reads_committed(start.assign)
         log = history.log(start.partition)
-        if expectations.may_delete_from(start.partition.topic) or highest.offset < log.trimmed_before:
+        if expectations.may_delete_from(start.partition.topic) or highest.offset < log.trimmed_by(start.assign):
             continue  # its place may be deleted: then `auto.offset.reset` led it to where it began
-        if log.between(highest.offset, start.offset, is_committed=is_committed):
+        if log.between(highest.offset, start.offset, start.assign, is_committed=is_committed):
             yield _wrong_start(Kind.PHANTOM_COMMIT, start, highest, "the group had committed no more than")
 
 

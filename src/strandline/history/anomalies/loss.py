@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator
 
 from strandline.history.expectations import Expectations
@@ -65,18 +66,18 @@ def _read_part(history: History, transaction: Transaction) -> Send | None:
 
 def unseen(history: History, expectations: Expectations) -> Iterator[Anomaly]:
     """A record that was promised and nobody has read, and past which nobody has read either: late, or lost."""
-    for log, send, offset, passed in _missing(history):
-        if passed is None:
-            yield Anomaly(
-                Kind.UNSEEN,
-                expectations.is_read_to_end and _is_owed(history, expectations, send),
-                f"{send.value!r} was {_promised(send)} and nobody read it",
-                log.partition,
-                (offset,) if offset is not None else (),
-                (send.value,),
-                (send.process,),
-                (send.number,),
-            )
+    unread = [send for _, send, _, passed in _missing(history) if passed is None]
+    for send in (*unread, *_missing_somewhere(history)):
+        yield Anomaly(
+            Kind.UNSEEN,
+            expectations.is_read_to_end and _is_owed(history, expectations, send),
+            f"{send.value!r} was {_promised(send)} and nobody read it",
+            send.partition,
+            (send.offset,) if send.offset is not None else (),
+            (send.value,),
+            (send.process,),
+            (send.number,),
+        )
 
 
 def _is_owed(history: History, expectations: Expectations, send: Send) -> bool:
@@ -85,7 +86,8 @@ def _is_owed(history: History, expectations: Expectations, send: Send) -> bool:
 
 def _promised(send: Send) -> str:
     if send.outcome is not Outcome.OK:
-        return f"sent by {send.process} to {send.partition} in {send.transaction}, whose commit was acknowledged,"
+        place = send.topic if send.partition is None else send.partition
+        return f"sent by {send.process} to {place} in {send.transaction}, whose commit was acknowledged,"
     place = "" if send.offset is None else f" at offset {send.offset}"
     return f"acknowledged to {send.process}{place} of {send.partition}"
 
@@ -93,8 +95,20 @@ def _promised(send: Send) -> str:
 def _missing(history: History) -> Iterator[tuple[PartitionLog, Send, int | None, int | None]]:
     """Each with its offset, and how far somebody read who came past it."""
     for send in history.promises():
-        assert send.partition is not None
-        log = history.log(send.partition)
-        if send.value in log.read_values or (send.offset or 0) < log.trimmed_before:
+        if send.partition is None:
             continue
-        yield log, send, send.offset, None if send.offset is None else log.reader_passed(send.offset)
+        log = history.log(send.partition)
+        passed = None if send.offset is None else log.reader_passed(send.offset)
+        may_be_deleted = passed is None and (send.offset or 0) < log.trimmed_before
+        if send.value not in log.read_values and not may_be_deleted:
+            yield log, send, send.offset, passed
+
+
+def _missing_somewhere(history: History) -> Iterator[Send]:
+    """Sent in a transaction that was committed, to a partition that nobody knows."""
+    logs: dict[str, list[PartitionLog]] = defaultdict(list)
+    for partition, log in history.logs.items():
+        logs[partition.topic].append(log)
+    for send in history.promises():
+        if send.partition is None and not any(log.trims or send.value in log.read_values for log in logs[send.topic]):
+            yield send

@@ -77,7 +77,7 @@ def internal_send_skips(history: History, _expectations: Expectations) -> Iterat
     for earlier, later, was, offset in _successive_sends(history):
         if later.transaction is None or later.transaction != earlier.transaction or later.partition is None:
             continue
-        others = history.log(later.partition).between(was + 1, offset, is_committed=False)
+        others = history.log(later.partition).between(was + 1, offset, later, is_committed=False)
         shown = others.first(SHOWN_MAX)
         if shown:
             yield Anomaly(
@@ -98,7 +98,7 @@ def gaps(history: History) -> Iterator[tuple[Break, Stretch]]:
     for gap in history.breaks:
         if gap.offset > gap.expected:
             is_committed = history.lives.reads_committed(gap.poll)
-            skipped = history.log(gap.partition).between(gap.expected, gap.offset, is_committed=is_committed)
+            skipped = history.log(gap.partition).between(gap.expected, gap.offset, gap.poll, is_committed=is_committed)
             if skipped:
                 yield gap, skipped
 

@@ -74,7 +74,7 @@ def _is_last(history: History, look: Look, last_reads: Iterable[Poll]) -> bool:
 
 def _not_found(history: History, expectations: Expectations, look: Look) -> Iterator[Anomaly]:
     log, is_committed = history.log(look.partition), history.lives.reads_committed(look.poll)
-    for offset in log.between(look.position, OFFSET_MAX, is_committed=is_committed):
+    for offset in log.between(look.position, OFFSET_MAX, look.poll, is_committed=is_committed):
         value, witness = log.claims[offset]
         writer = history.writer(look.partition.topic, value)
         was_in_reach = isinstance(witness, Poll) and (not is_committed or offset in log.committed_offsets)

@@ -55,7 +55,7 @@ def withheld(history: History, expectations: Expectations, look: Look, hidden: H
     """`look` is that of a reader of committed records, after all others."""
     log = history.log(look.partition)
     end = _known_until(history, expectations, look) if hidden.are_over(look) else look.position
-    for offset in log.between(look.position, end, is_committed=False):
+    for offset in log.between(look.position, end, look.poll, is_committed=False):
         value, witness = log.claims[offset]
         if offset in log.committed_offsets:
             continue

@@ -94,7 +94,13 @@ class RecordingConsumer:
         began_us = self._journal.now_us()
         while len(messages) < num_messages:
             moved_us = self._moved_us
-            message = self._consumer.poll(0 if messages else timeout)
+            try:
+                message = self._consumer.poll(0 if messages else timeout)
+            except BaseException:
+                self._tell_poll(
+                    began_us, messages[told:], max(began_us, self._moved_us - 1)
+                )  # they are read all the same
+                raise
             if self._moved_us != moved_us:  # what came before the rebalance is told apart
                 self._tell_poll(began_us, messages[told:], self._moved_us - 1)
                 told, began_us = len(messages), self._journal.now_us()
@@ -195,7 +201,7 @@ class RecordingConsumer:
         began_us = self._journal.now_us()
         self._consumer.assign(partitions)
         if not self._is_rebalancing:
-            self._tell_revoke(None)
+            self._tell_revoke(None, began_us)  # it comes before what is assigned, also by its time
         self._tell_chosen(partitions, began_us)
 
     def incremental_assign(self, partitions: list[TopicPartition]) -> None:
@@ -249,7 +255,7 @@ class RecordingConsumer:
             "assign", began_us=began_us, ended_us=self._moved_us, how=how.value, positions=positions, is_urgent=True
         )
 
-    def _tell_revoke(self, partitions: list[TopicPartition] | None) -> None:
+    def _tell_revoke(self, partitions: list[TopicPartition] | None, began_us: int | None = None) -> None:
         self._silence.ends()
         gone = None if partitions is None else {(each.topic, each.partition) for each in partitions}
         for place in list(self._positions):
@@ -258,7 +264,8 @@ class RecordingConsumer:
         self._paused = set() if gone is None else self._paused - gone
         self._moved_us = self._journal.now_us()
         named = None if gone is None else [list(place) for place in sorted(gone)]
-        self._journal.write("revoke", began_us=self._moved_us, partitions=named, is_urgent=True)
+        began_us = self._moved_us if began_us is None else began_us
+        self._journal.write("revoke", began_us=began_us, ended_us=self._moved_us, partitions=named, is_urgent=True)
 
     # Commits.
 
