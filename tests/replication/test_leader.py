@@ -351,3 +351,14 @@ def test_a_leader_is_told_so() -> None:
             settings=ReplicationSettings(),
             now_ms=0,
         )
+
+
+def test_who_begins_below_our_start_does_not_join_before_it_has_let_go_of_that() -> None:
+    """Its records there may be of an epoch of which retention has left us none: we cannot tell whether they are ours,
+    and once elected it would show them."""
+    leader = leading((1,), log_end_offset=8)
+    leader.log_start_offset = 8
+    leader.follower_fetched(2, 8, 0, log_start_offset=5)
+    assert leader.pending is None
+    leader.follower_fetched(2, 8, 1, log_start_offset=8)
+    assert proposal(leader).isr == (1, 2)

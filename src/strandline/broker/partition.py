@@ -198,6 +198,7 @@ class Partition:
         """Before its answer is made: it has everything below `fetch_offset`."""
         leader = self.leader
         assert leader is not None
+        leader.log_start_offset = self.log.log_start_offset
         self._moved(leader.follower_fetched(replica_id, fetch_offset, now_ms, log_start_offset, broker_epoch))
 
     def advance_log_start(self, offset: int) -> None:
@@ -260,7 +261,8 @@ class Partition:
                     self.log.truncate_fully_and_start_at(offset, now_ms=now_ms)
                     self._after_truncation(now_ms)
                 case AdvanceLogStart(offset):
-                    self.log.advance_log_start(offset, high_watermark=self.high_watermark)
+                    # What is shown may wait for our own disk.
+                    self.log.advance_log_start(min(offset, self.high_watermark), high_watermark=self.high_watermark)
                 case HighWatermarkMoved(_, offset):
                     self.high_watermark = min(offset, self.high_watermark)  # it may have been cut
                     self._set_high_watermark(offset)

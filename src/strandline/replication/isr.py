@@ -36,6 +36,7 @@ from strandline.replication.events import (
     LeaderEvent,
     PartitionStateRead,
 )
+from strandline.replication.log_view import UNKNOWN_OFFSET
 from strandline.replication.progress import NEVER_MS, FollowerProgress
 from strandline.replication.settings import ReplicationSettings
 
@@ -65,6 +66,7 @@ class InSyncReplicas:
         "isr",
         "leader_epoch",
         "log_end_offset",
+        "log_start_offset",
         "partition_epoch",
         "pending",
         "replicas",
@@ -85,6 +87,7 @@ class InSyncReplicas:
         self.leader_epoch = decision.leader_epoch
         self.epoch_start_offset = log_end_offset
         self.log_end_offset = log_end_offset
+        self.log_start_offset = 0  # as of the last fetch of a follower: whoever brings one says so
         self.high_watermark = high_watermark  # <= log_end_offset; never moves back
         self.pending: AlterIsr | None = None
         self.is_fenced = False  # whether the store is known to have a newer epoch
@@ -135,8 +138,11 @@ class InSyncReplicas:
             self._propose((*self.isr, progress.replica_id), cause)
 
     def _has_reached_commits(self, progress: FollowerProgress) -> bool:
-        """Whether it has everything that was ever acknowledged."""
-        return progress.log_end_offset >= self.high_watermark and progress.log_end_offset >= self.epoch_start_offset
+        """Whether it has everything that was ever acknowledged, and nothing else. Below our log's start nobody can
+        compare: a follower may have records of an epoch of which we have none left, and would be their leader."""
+        begins_with_us = progress.log_start_offset >= self.log_start_offset
+        reaches = progress.log_end_offset >= self.high_watermark and progress.log_end_offset >= self.epoch_start_offset
+        return reaches and (begins_with_us or progress.log_start_offset == UNKNOWN_OFFSET)
 
     def _is_eligible(self, progress: FollowerProgress) -> bool:
         """Alive, not about to stop, and in the same life as when it fetched (KAFKA-14140, KIP-903)."""
