@@ -20,6 +20,7 @@ from tests.simulation.mutations import named
 
 from strandline.cli.main import cli
 from strandline.cli.output import EXIT_BROKEN_PIPE, EXIT_FAULT, EXIT_INTERRUPTED, EXIT_UNREADABLE, EXIT_VOID
+from strandline.cli.simulation_tellers import PLAINEST
 
 WAIT_S = 60.0
 # A shell starts what goes on in the background with SIGINT ignored, and so may whoever runs these tests.
@@ -278,7 +279,7 @@ def test_a_violation_is_told_with_what_clients_did_before() -> None:
         next(number for number, line in enumerate(lines) if line.startswith(beginning))
         for beginning in (
             "AcknowledgedStays: events-",
-            "The shortest way there: strandline simulate --seed 1 ",
+            f"{PLAINEST}: strandline simulate --seed 1 ",
             "1 seed",
         )
     )
