@@ -23,6 +23,7 @@ from tests.amounts import some, some_of_it
 from tests.chaos.cuts import Cuts, DisksAndClocks
 from tests.chaos.faults import Bounce, Fault, Kill, KillAll, KillZooKeeperLeader, Pause, ZooKeeperAway
 from tests.chaos.full_disk import FullDisk
+from tests.chaos.known_faults import UnknownFault, names_of
 from tests.chaos.moving import Retire
 from tests.chaos.network import NotPermitted, enter
 from tests.chaos.networked_cluster import NetworkedCluster
@@ -42,28 +43,24 @@ REPLICAS = 3
 STEADY_PORTS = range(10_000, 32_000)
 
 
-class UnknownFault(Exception):
-    """One sentence, with those there are."""
-
-
 def main() -> int:
     options = _options()
     try:
+        names = names_of(options)
         if options.network:
             enter("tests.chaos", sys.argv[1:])
-        return _run(options)
+        return _run(options, names)
     except (NotPermitted, NotInstalled, NoCompiler, UnknownFault) as problem:
         print(f"chaos: {problem}", file=sys.stderr)
         return NOT_POSSIBLE
 
 
-def _run(options: argparse.Namespace) -> int:
+def _run(options: argparse.Namespace, names: list[str]) -> int:
     directory = options.directory or tempfile.mkdtemp(prefix="strandline-chaos-")
     os.makedirs(directory, exist_ok=True)
     settings = {**SETTINGS, "zookeeper.session.timeout.ms": str(options.session_ms)}
     _tell(f"seed {options.seed}, in {os.path.abspath(directory)}")
     cluster, known = _cluster(directory, settings, options)
-    names = _names({*known, KillSpark.name} if options.spark else set(known), options)
     with cluster:
         for broker_id in list(cluster.brokers)[REPLICAS:]:
             cluster.stop(broker_id)
@@ -159,14 +156,6 @@ def _steady_ports(count: int) -> int:
         with suppress(PortInUse):
             ReservedPorts(range(first, first + count)).release()
             return first
-
-
-def _names(known: set[str], options: argparse.Namespace) -> list[str]:
-    names = sorted(known) if options.faults == "all" else options.faults.split(",")
-    unknown = [name for name in names if name not in known]
-    if unknown:
-        raise UnknownFault(f"there is no {', '.join(unknown)} with these options; there are {', '.join(sorted(known))}")
-    return names
 
 
 def _chosen(chosen: list[Fault], options: argparse.Namespace) -> Iterator[Fault]:

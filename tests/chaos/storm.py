@@ -22,8 +22,9 @@ PAUSES_S = (0.2, 2.5)
 
 
 class Storm(Unfelt):
+    name = "storm"
+
     def __init__(self, cluster: ProcessCluster, seed: int, for_s: float, network: Network | None = None) -> None:
-        self.name = "storm"
         self._cluster = cluster
         self._network = network
         self._chance = Random(seed)

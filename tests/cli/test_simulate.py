@@ -20,6 +20,7 @@ from tests.simulation.mutations import named
 
 from strandline.cli.main import cli
 from strandline.cli.output import EXIT_BROKEN_PIPE, EXIT_FAULT, EXIT_INTERRUPTED, EXIT_UNREADABLE, EXIT_VOID
+from strandline.cli.simulation_tellers import PLAINEST
 
 WAIT_S = 60.0
 # A shell starts what goes on in the background with SIGINT ignored, and so may whoever runs these tests.
@@ -167,12 +168,28 @@ def test_a_run_that_is_cut_at_once_has_nothing_else_to_say() -> None:
 def test_the_help_says_what_a_run_that_is_cut_does_not_show() -> None:
     told = " ".join(simulated("--help").stdout.split())
     assert "Cut each run after so many steps: it never comes to where all is mended and progress is demanded." in told
-    assert "3 that nothing was acknowledged in any run, so that nothing is shown" in told
+    assert "3 that nothing was acknowledged in any run, or that none of the faults that --faults names ever" in told
 
 
 def test_a_run_without_faults_may_be_asked_for() -> None:
     line, _ = simulated("--faults", "none", "--seconds", "20").stdout.splitlines()
     assert "; no faults; " in line
+
+
+def test_runs_in_which_no_fault_that_was_named_struck_are_void() -> None:
+    """Those are aimed at what nobody does under this load."""
+    arguments = ("--load", "groups", "--seconds", "10", "--faults", "old_life,slow_client")
+    sentence = "strandline: void: old_life and slow_client never struck in any run, so nothing is shown: try another"
+    assert simulated(*arguments, exit_code=EXIT_VOID).stderr == f"{sentence} --load, more --seeds or more --seconds\n"
+    total = json.loads(simulated(*arguments, "--format", "json", exit_code=EXIT_VOID).stdout)["total"]
+    assert (total["void"], total["never_struck"]) == (True, ["old_life", "slow_client"])
+    assert total["acknowledged"] > 0
+
+
+def test_a_fault_that_was_named_and_never_struck_is_told_where_another_did() -> None:
+    told = simulated("--load", "groups", "--seconds", "20", "--faults", "slow_client,slow_disk")
+    assert " slow_disk; " in told.stdout
+    assert told.stderr == ("strandline: slow_client never struck: try another --load, more --seeds or more --seconds\n")
 
 
 def test_a_line_says_what_the_load_was_how_long_it_worked_and_what_is_counted() -> None:
@@ -262,7 +279,7 @@ def test_a_violation_is_told_with_what_clients_did_before() -> None:
         next(number for number, line in enumerate(lines) if line.startswith(beginning))
         for beginning in (
             "AcknowledgedStays: events-",
-            "The shortest way there: strandline simulate --seed 1 ",
+            f"{PLAINEST}: strandline simulate --seed 1 ",
             "1 seed",
         )
     )

@@ -38,6 +38,7 @@ for seed in (1, 2):
 # Seeds that once failed. What was wrong is in docs/simulator.md, and which test keeps it in docs/proof.md. Whatever
 # changes in the code makes other runs of them. Those whose failure is known in full are files (`test_kept_scenarios`).
 KEPT = (2, 5, 12, 16, 27, 240126062)
+A_BATCH = r"batch \d+ for \w+[- ][0-9a-f]+, crc [0-9a-f]{8},"
 KEPT_WITH_LOAD = ((7016, 1_200, ("records", "lookups")),)
 
 
@@ -178,6 +179,33 @@ def test_a_transcript_tells_what_clients_send_and_what_becomes_of_it() -> None:
     assert acknowledged + counted == outcome.acknowledged > 0
     assert read == outcome.read > 0
     assert run(options).fingerprint == outcome.fingerprint
+
+
+@pytest.mark.parametrize(
+    ("load", "line"),
+    [
+        ("transactions", rf"\S+: {A_BATCH} (is|counts as) acknowledged .*"),
+        ("deletions", rf"writer: {A_BATCH} is acknowledged by b\d at offset \d+"),
+        ("compaction", rf"clerk-\d: {A_BATCH} (is|counts as) acknowledged .*"),
+        ("groups", r"(worker-\d|double): \d+ for tasks-\d in generation \d+ is committed by b\d"),
+        ("lookups", rf"\S+: {A_BATCH} (is|counts as) acknowledged .*"),
+    ],
+)
+def test_a_transcript_has_all_that_is_acknowledged_and_read_whatever_the_load(load: str, line: str) -> None:
+    outcome = run(Options(seed=4, seconds=20, faults=(), load=(load,)), whole_transcript=True)
+    told = [each.split(maxsplit=1)[1] for each in outcome.transcript]
+    assert sum(re.fullmatch(line, each) is not None for each in told) == outcome.acknowledged > 0
+    assert sum(" on and gets " in each for each in told) == outcome.read
+    assert (outcome.read > 0) == (load != "groups"), "whose members read nothing"
+
+
+def test_what_is_noted_is_for_readers_and_not_for_the_fingerprint() -> None:
+    """So that a run that is told in more words is the same run."""
+    world, other, heard = World(1), World(1), list[str]()
+    world.listener = heard.append
+    world.note("a commit is sent")
+    assert world.fingerprint == other.fingerprint
+    assert [*world.transcript] == heard == ["       0.000 a commit is sent"]
 
 
 @pytest.mark.parametrize(

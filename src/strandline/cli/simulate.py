@@ -107,8 +107,8 @@ def simulate(
 
     The brokers are the real ones; clock, network, disks and metadata store are simulated, and the same seed is the same
     run on any machine. A run that fails is run again with fewer kinds of faults, and what happened is printed. Exit
-    code 1 says that an invariant did not hold, 3 that nothing was acknowledged in any run, so that nothing is shown
-    (void), 130 that Ctrl-C ended it before the last seed.
+    code 1 says that an invariant did not hold, 3 that nothing was acknowledged in any run, or that none of the faults
+    that --faults names ever struck, so that nothing is shown (void), 130 that Ctrl-C ended it before the last seed.
     """
     context = click.get_current_context()
     if scenario is not None:
@@ -126,7 +126,12 @@ def simulate(
         for each in range(seed, seed + seeds)
     )
     wishes = Wishes(
-        output_format=output_format, replay=replay, seeds=seeds, jobs=min(jobs or cores(), seeds), save_path=save
+        output_format=output_format,
+        replay=replay,
+        seeds=seeds,
+        jobs=min(jobs or cores(), seeds),
+        named_faults=faults or (),
+        save_path=save,
     )
     context.exit(SimulatedRuns(wishes).exit_code_of(wanted))
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from strandline.cli.output import EXIT_FAULT, EXIT_INTERRUPTED, EXIT_VOID, CannotRead, counted
 from strandline.cli.progress_line import OutputPast, ProgressLine
 from strandline.cli.simulation_tellers import JsonTeller, Teller, TextTeller
-from strandline.cli.simulation_total import Total
+from strandline.cli.simulation_total import OTHER_RUNS, Total
 from strandline.cli.watched_runs import WatchedRuns
 from strandline.simulation.many_runs import run_all
 from strandline.simulation.options import Options
@@ -29,6 +29,7 @@ class Wishes:
     replay: bool
     seeds: int = 1
     jobs: int = 1
+    named_faults: tuple[str, ...] = ()  # by --faults, so that somebody waits for them
     save_path: str | None = None  # for the first that fails, or the only one
     kept: tuple[str, Scenario] | None = None  # the file that the one run is from
 
@@ -36,7 +37,7 @@ class Wishes:
 class SimulatedRuns:
     def __init__(self, wishes: Wishes) -> None:
         self._wishes = wishes
-        self._total = Total()
+        self._total = Total(named_faults=wishes.named_faults)
         self._watched = WatchedRuns()
         self._progress = ProgressLine(self._how_far)
         self._output = OutputPast(wishes.output_format, self._progress)
@@ -106,8 +107,10 @@ class SimulatedRuns:
         if self._total.violations:
             return EXIT_FAULT
         if self._total.is_void:
-            self._output.note("strandline: void: nothing was acknowledged in any run, so nothing is shown")
+            self._output.note(f"strandline: void: {self._total.why_void}")
             return EXIT_VOID
+        if self._total.never_struck:
+            self._output.note(f"strandline: {' and '.join(self._total.never_struck)} never struck: {OTHER_RUNS}")
         if self._wishes.save_path is not None and not self._is_saved:
             self._output.note(
                 f"strandline: no run failed, so {self._wishes.save_path} is not written: to save a sound one, ask for"

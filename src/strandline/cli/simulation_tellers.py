@@ -11,6 +11,7 @@ from strandline.simulation.runs import Outcome
 from strandline.simulation.scenario import Scenario
 
 TRANSCRIPT_LINES = 150  # clients say much
+PLAINEST = "The plainest way there that was found (by kinds of faults, then up to the step that fails)"
 
 
 class Teller(Protocol):
@@ -40,7 +41,7 @@ class TextTeller:
             self._output.line(_line(outcome))
 
     def tell_shortest(self, shown: Outcome) -> None:
-        self._output.line(f"\nThe shortest way there: {shown.command}\n{shown.violation}\n")
+        self._output.line(f"\n{PLAINEST}: {shown.command}\n{shown.violation}\n")
         self._lines(shown.transcript[-TRANSCRIPT_LINES:])
 
     def tell_scenario(self, path: str, scenario: Scenario, outcome: Outcome) -> None:

@@ -12,6 +12,7 @@ from strandline.cli.output import counted
 from strandline.simulation.runs import Outcome
 
 MS_PER_HOUR = 3_600_000
+OTHER_RUNS = "try another --load, more --seeds or more --seconds"
 
 
 class Spent(NamedTuple):
@@ -35,6 +36,7 @@ class Total:
     acknowledged: int = 0
     read: int = 0
     faults: Counter[str] = field(default_factory=Counter)
+    named_faults: tuple[str, ...] = ()  # by --faults
     violations: int = 0
 
     def add(self, outcome: Outcome) -> None:
@@ -53,9 +55,24 @@ class Total:
         return self.simulated_ms / MS_PER_HOUR
 
     @property
+    def never_struck(self) -> tuple[str, ...]:
+        """Of the faults that were asked for: some loads give some of them nothing to strike at."""
+        return tuple(name for name in self.named_faults if not self.faults[name])
+
+    @property
     def is_void(self) -> bool:
-        """Where nothing was acknowledged nothing can be lost, and who finds nothing has shown nothing."""
-        return self.acknowledged == 0 and self.violations == 0
+        return self.why_void is not None
+
+    @property
+    def why_void(self) -> str | None:
+        """Where nothing was acknowledged nothing can be lost; what was asked for and never struck was not survived."""
+        if self.violations:
+            return None
+        if self.acknowledged == 0:
+            return "nothing was acknowledged in any run, so nothing is shown"
+        if self.named_faults and self.never_struck == self.named_faults:
+            return f"{' and '.join(self.never_struck)} never struck in any run, so nothing is shown: {OTHER_RUNS}"
+        return None
 
     def __str__(self) -> str:
         by_clock, by_core = (
@@ -83,6 +100,7 @@ class Total:
             "acknowledged": self.acknowledged,
             "read": self.read,
             "faults": dict(sorted(self.faults.items())),
+            "never_struck": self.never_struck,
             "violations": self.violations,
             "void": self.is_void,
         }

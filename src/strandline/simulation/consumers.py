@@ -109,5 +109,6 @@ class Consumer(SimulatedClient):
             self._tell(f"gets {batch}")
             self.position = batch.last_offset + 1
             self._leader_epoch = max(self._leader_epoch, batch.leader_epoch)
+            self._history.read_count += 1
             if not self.is_compacted:
                 self._history.was_read(self.name, self.partition, batch)

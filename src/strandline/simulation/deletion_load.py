@@ -32,6 +32,11 @@ FETCH_VERSION = 13
 DELETE_VERSION = 6
 
 
+def named(topic_id: bytes) -> str:
+    """The topic of this id among those that have the name."""
+    return f"{TOPIC} {topic_id.hex()[:8]}"
+
+
 class DeletionLoad(Load):
     name = "deletions"
     topics = (WantedTopic(TOPIC, 1, {}),)
@@ -112,10 +117,10 @@ class TopicEditor(TopicClient):
                 answer = await self.ask(broker, request, DeleteTopicsResponse, DELETE_VERSION)
                 error_code = answer.responses[0].error_code
                 if error_code == ErrorCode.NONE:
-                    self.world.tell(f"{TOPIC} {topic_id.hex()[:8]} is deleted")
+                    self.world.tell(f"{named(topic_id)} is deleted")
                     return True
                 if error_code in (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.UNKNOWN_TOPIC_ID):
-                    self.world.tell(f"{TOPIC} {topic_id.hex()[:8]} is unknown to {broker}")
+                    self.world.tell(f"{named(topic_id)} is unknown to {broker}")
                     return False
             except PeerFailed:
                 pass
@@ -130,7 +135,7 @@ class TopicEditor(TopicClient):
                 await self.ask(self.any_broker(), request, CreateTopicsResponse, CREATE_TOPICS_VERSION)
                 topic = await self.known_topic(TOPIC)
                 if topic is not None and topic.topic_id != old_id:
-                    self.world.tell(f"{TOPIC} {topic.topic_id.hex()[:8]} is there")
+                    self.world.tell(f"{named(topic.topic_id)} is there")
                     return topic.topic_id
                 if topic is not None and not is_acknowledged:
                     is_acknowledged = await self._delete(old_id, by_id=True)  # the name may be its successor's by now
@@ -160,13 +165,18 @@ class TopicWriter(TopicClient):
         self.load.sent[crc] = topic_id
         topic = TopicProduceData(topic_id=topic_id, partition_data=[PartitionProduceData(0, bytes(data))])
         request = ProduceRequest(None, ACKS_ALL, 3_000, [topic])
+        batch = f"{self.name}: batch {number} for {named(topic_id)}, crc {crc:08x},"
+        self.world.note(f"{batch} is sent to {leader} with acks=all")
         try:
             answer = await self.ask(leader, request, ProduceResponse, PRODUCE_VERSION)
-        except PeerFailed:
+        except PeerFailed as failure:
+            self.world.note(f"{batch} is not answered by {leader}: {failure}")
             return False
         result = answer.responses[0].partition_responses[0]
         if result.error_code:
+            self.world.note(f"{batch} is refused by {leader}: {ErrorCode(result.error_code).name}")
             return False
+        self.world.note(f"{batch} is acknowledged by {leader} at offset {result.base_offset}")
         self._acknowledged(topic_id, crc, result.base_offset)
         return True
 
@@ -202,16 +212,25 @@ class TopicReader(TopicClient):
         )
         try:
             answer = await self.ask(leader, request, FetchResponse, FETCH_VERSION)
-        except PeerFailed:
+        except PeerFailed as failure:
+            self._note(leader, topic_id, position, f"hears nothing: {failure}")
             return position
         data = answer.responses[0].partitions[0] if answer.responses else None
+        error_code = answer.error_code if data is None else data.error_code
+        if error_code:
+            self._note(leader, topic_id, position, f"is refused: {ErrorCode(error_code).name}")
         if data is None or data.error_code or not isinstance(data.records, bytes | memoryview):
             return position
         truth = self.load.simulation.observer.partitions[topic_id, 0]
         for batch in batches_in(bytes(data.records)):
+            self._note(leader, topic_id, position, f"gets {batch}")
             position = batch.last_offset + 1
+            self.load.simulation.history.read_count += 1
             if self.load.sent.get(batch.crc) != topic_id:
                 self.load.complain("ReadsAreTrue", f"{self.name} read {batch}, which was not written to this topic")
             elif truth.committed_at(batch.base_offset) != batch:
                 self.load.complain("ReadsAreTrue", f"{self.name} read {batch}, which is not committed")
         return position
+
+    def _note(self, leader: str, topic_id: bytes, position: int, outcome: str) -> None:
+        self.world.note(f"{self.name} asks {leader} for {named(topic_id)} from {position} on and {outcome}")

@@ -110,18 +110,25 @@ class GroupLoad(Load):
         acknowledged, leadership = dict(self._acknowledged), self._leadership(coordinator)
         try:
             answer = await client.ask_coordinator(GROUP, self.group, request, OffsetFetchResponse, OFFSET_FETCH_VERSION)
-        except PeerFailed:
+        except PeerFailed as failure:
+            self._note(client.name, coordinator, f"hears nothing: {failure}")
             return None
         if answer.error_code:
+            self._note(client.name, coordinator, f"is refused: {ErrorCode(answer.error_code).name}")
             if answer.error_code not in MOVED:
                 name = ErrorCode(answer.error_code).name
                 self.complain("ExpectedErrors", f"{client.name} asked for offsets and was told {name}")
             client.forget_coordinator(GROUP, self.group)
             return None
         found = {each.partition_index: each.committed_offset for each in answer.topics[0].partitions}
+        offsets = ", ".join(f"{offset} for {self.topic}-{index}" for index, offset in found.items())
+        self._note(client.name, coordinator, f"finds {offsets or 'none'}")
         if leadership is not None and leadership == self._leadership(coordinator):
             self._compare(client.name, acknowledged, found)
         return found
+
+    def _note(self, who: str, coordinator: str, outcome: str) -> None:
+        self.world.note(f"{who} asks {coordinator} for the offsets of {self.group} and {outcome}")
 
     def _leadership(self, broker: str) -> int | None:
         return self.simulation.observer.leadership(broker, TopicPartition(CONSUMER_OFFSETS, 0))

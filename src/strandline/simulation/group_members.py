@@ -197,8 +197,19 @@ class GroupMember(CoordinatedClient):
         )
         sent_us, generation = self.world.now_us, self._generation
         self._load.sent(index, offset)
-        answer = await self.ask_coordinator(GROUP, self._load.group, request, OffsetCommitResponse, COMMIT_VERSION)
-        self._check(request, answer.topics[0].partitions[0].error_code)
+        commit = f"{self.name}: {offset} for {self._load.topic}-{index} in generation {generation}"
+        coordinator = await self.coordinator_of(GROUP, self._load.group)
+        self.world.note(f"{commit} is sent to {coordinator}")
+        try:
+            answer = await self.ask_coordinator(GROUP, self._load.group, request, OffsetCommitResponse, COMMIT_VERSION)
+        except PeerFailed as failure:
+            self.world.note(f"{commit} is not answered by {coordinator}: {failure}")
+            raise
+        error_code = ErrorCode(answer.topics[0].partitions[0].error_code)
+        is_committed = error_code is ErrorCode.NONE
+        outcome = f"committed by {coordinator}" if is_committed else f"refused by {coordinator}: {error_code.name}"
+        self.world.note(f"{commit} is {outcome}")
+        self._check(request, error_code)
         self._load.committed(self.name, generation, index, offset, sent_us)
 
     def _check(self, request: object, code: int) -> None:

@@ -46,7 +46,7 @@ class History:
         self.unchecked: dict[TopicPartition, list[tuple[str, Batch]]] = {}  # reads that nobody has compared yet
         self.complaints: list[str] = []
         self.acknowledged_count = 0
-        self.read_count = 0
+        self.read_count = 0  # batches, by whomever
 
     def acknowledge(self, partition: TopicPartition, crc: int, base_offset: int, now_us: int) -> None:
         """With acks=all. It is `NOT_SAID_WHERE` a batch is that was sent before the one that was answered, and got no
@@ -55,7 +55,6 @@ class History:
         self.acknowledged.setdefault(partition, []).append(Acknowledged(crc, base_offset, now_us))
 
     def was_read(self, reader: str, partition: TopicPartition, batch: Batch) -> None:
-        self.read_count += 1
         self.unchecked.setdefault(partition, []).append((reader, batch))
         known = self.read.setdefault(partition, {}).setdefault(batch.base_offset, batch.crc)
         if known != batch.crc:

@@ -122,6 +122,8 @@ class Searcher(SimulatedClient):
             if question.timestamp not in (LATEST, EARLIEST):
                 self._load.complain("ListedIsRead", f"{told} reads nothing")
             return
+        self._load.simulation.history.read_count += 1
+        self.world.note(f"{self.name} asks {leader} for {question.partition} from {offset} on and gets {first}")
         is_there = first.base_offset <= offset or self._load.truth_of(question.partition).is_compacted
         if not is_there or first.last_offset < offset:
             self._load.complain("ListedIsRead", f"{told} reads {first}")

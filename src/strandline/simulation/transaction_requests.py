@@ -118,13 +118,16 @@ class TransactionRequests(CoordinatedClient):
             topics=[TxnOffsetCommitRequestTopic(self.load.topic, [partition])],
         )
         version = SEND_OFFSETS_VERSION_WITH_BUMPS if self.bumps_epoch else SEND_OFFSETS_VERSION
+        offset = f"{transaction}: offset {transaction.offset} for {self.owner.group}"
         while True:
             try:
                 sent = await self.ask_coordinator(GROUP, self.owner.group, request, TxnOffsetCommitResponse, version)
-            except PeerFailed:
+            except PeerFailed as failure:
+                self.world.note(f"{offset} is not answered: {failure}")
                 await self.pause(self.retry_backoff_ms)
                 continue
             error_code = sent.topics[0].partitions[0].error_code
+            self.world.note(f"{offset} is told {ErrorCode(error_code).name}")
             if not await self._is_to_repeat(request, error_code, GROUP, self.owner.group):
                 return
 

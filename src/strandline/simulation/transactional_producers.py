@@ -136,6 +136,7 @@ class TransactionalProducer(TransactionRequests):
         delay.slow_down(slow, leader, LATE_US)
         self.world.after(LATE_FOR_US, delay.mend)
         outgoing = self._make_batch(transaction, partition, LATE_NUMBER)
+        self._note(partition, outgoing, f"is sent to {leader} with acks=all, and not waited for")
         self.caller(leader).ask(
             self._request(partition, outgoing),
             ProduceResponse,
@@ -194,7 +195,8 @@ class TransactionalProducer(TransactionRequests):
     async def _round(self, partition: TopicPartition, unresolved: list[Outgoing]) -> None:
         if partition not in self._leaders:
             self._leaders[partition], _ = await self.leader_of(*partition)
-        caller = self.caller(self._leaders[partition])
+        leader = self._leaders[partition]
+        caller = self.caller(leader)
         version = PRODUCE_VERSION_WITH_BUMPS if self.bumps_epoch else PRODUCE_VERSION
         sent = [
             (
@@ -208,13 +210,20 @@ class TransactionalProducer(TransactionRequests):
             )
             for outgoing in unresolved
         ]
+        for outgoing in unresolved:
+            self._note(partition, outgoing, f"is sent to {leader} with acks=all")
         for outgoing, answer in sent:
             try:
                 result = (await answer).responses[0].partition_responses[0]
-            except PeerFailed:
+            except PeerFailed as failure:
+                self._note(partition, outgoing, f"is not answered by {leader}: {failure}")
                 self._leaders.pop(partition, None)
             else:
-                self._heard(partition, unresolved, outgoing, result)
+                self._heard(partition, unresolved, outgoing, result, leader)
+
+    def _note(self, partition: TopicPartition, outgoing: Outgoing, outcome: str) -> None:
+        transaction = self.load.history.sent[outgoing.crc]
+        self.world.note(f"{transaction}: batch {outgoing.number} for {partition}, crc {outgoing.crc:08x}, {outcome}")
 
     def _request(self, partition: TopicPartition, outgoing: Outgoing) -> ProduceRequest:
         data = PartitionProduceData(partition.partition, outgoing.data)
@@ -228,15 +237,20 @@ class TransactionalProducer(TransactionRequests):
         unresolved: list[Outgoing],
         outgoing: Outgoing,
         result: PartitionProduceResponse,
+        leader: str,
     ) -> None:
         error_code = ErrorCode(result.error_code)
         if error_code in (ErrorCode.NONE, ErrorCode.DUPLICATE_SEQUENCE_NUMBER):
+            self._note(partition, outgoing, f"is acknowledged by {leader} at offset {result.base_offset}")
             # Who has this one has those before it (`producers`).
             for each in [each for each in unresolved if each.number <= outgoing.number]:
                 unresolved.remove(each)
                 offset = result.base_offset if each is outgoing else -1
+                if each is not outgoing:
+                    self._note(partition, each, f"counts as acknowledged with batch {outgoing.number}")
                 self.load.records.acknowledge(partition, each.crc, offset, self.world.now_us)
             return
+        self._note(partition, outgoing, f"is refused by {leader}: {error_code.name}")
         self._leaders.pop(partition, None)
         if error_code in PRODUCE_NEVER:
             raise GivenUp

@@ -6,7 +6,7 @@ which they were made.
 
 Every kind of chance has a stream of its own (`World.chance`), so that one more draw in one place does not reshuffle
 everything else. What happens is told to `tell`, and every byte that comes from one process to another to `arrived`: the
-hash over all of that is the run's fingerprint.
+hash over all of that is the run's fingerprint. What `note` is told is for readers alone.
 """
 
 from __future__ import annotations
@@ -128,11 +128,19 @@ class World:
 
     def tell(self, line: str) -> None:
         """For the fingerprint and for whoever reads what happened."""
+        self._hash.update(self._write(line).encode())
+
+    def note(self, line: str) -> None:
+        """For whoever reads what happened. The fingerprint knows it as bytes that arrived, and stays what it was before
+        anybody said it in words."""
+        self._write(line)
+
+    def _write(self, line: str) -> str:
         line = f"{self.now_us / 1000:12.3f} {line}"
-        self._hash.update(line.encode())
         self.transcript.append(line)
         if self.listener is not None:
             self.listener(line)
+        return line
 
     def arrived(self, data: bytes) -> None:
         """For the fingerprint alone. There is one for each message: this must cost little."""
