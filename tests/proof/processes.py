@@ -24,8 +24,8 @@ def prove_frames(frames: int, seed: int) -> Result:
     figures = {"frames": 0, "answers": 0, "connections": 0, "good_round_trips": 0, "seed": seed}
     problems: list[str] = []
     kinds: set[tuple[int, int]] = set()
-    while figures["frames"] < frames:
-        report, said = fuzz(min(FRAMES_AT_ONCE, frames - figures["frames"]), seed + figures["frames"])
+    for first in range(0, frames, FRAMES_AT_ONCE):
+        report, said = fuzz(min(FRAMES_AT_ONCE, frames - first), seed + first)
         print(report, flush=True)
         problems += faults(report, said)
         kinds |= report.kinds
