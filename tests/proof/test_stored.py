@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from tests.log.crash_oracle import CrashOracle
 from tests.log.test_crashes_random import RandomRun
 from tests.log.test_damage import LOG_NAMES
 from tests.proof import stored
@@ -17,7 +18,7 @@ def raise_what_nobody_foresaw(*_: object) -> None:
 
 
 def test_an_assertion_is_told_with_its_line(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(stored.CrashOracle, "verify", fail)
+    monkeypatch.setattr(CrashOracle, "verify", fail)
     told = stored.crash_everywhere(3)
     assert isinstance(told, str)
     assert told.startswith("seed 3: AssertionError at test_stored.py:")
