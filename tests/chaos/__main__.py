@@ -20,6 +20,7 @@ from contextlib import suppress
 from random import Random
 
 from tests.amounts import some, some_of_it
+from tests.assertions import demand_assertions
 from tests.chaos.cuts import Cuts, DisksAndClocks
 from tests.chaos.faults import Bounce, Fault, Kill, KillAll, KillZooKeeperLeader, Pause, ZooKeeperAway
 from tests.chaos.full_disk import FullDisk
@@ -45,6 +46,7 @@ STEADY_PORTS = range(10_000, 32_000)
 
 def main() -> int:
     options = _options()
+    demand_assertions("chaos")
     try:
         names = names_of(options)
         if options.network:

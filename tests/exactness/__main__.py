@@ -8,6 +8,7 @@ import sys
 import tempfile
 from pathlib import Path
 
+from tests.assertions import demand_assertions
 from tests.exactness.account import as_text
 from tests.exactness.brokers import ThreeBrokers
 from tests.exactness.run import Outcome, Run
@@ -23,6 +24,7 @@ def main() -> int:
     parser.add_argument("--minutes", type=float, default=90, help="to give up after")
     parser.add_argument("--directory", help="for everything that is written")
     options = parser.parse_args()
+    demand_assertions("exactness")
     directory = Path(options.directory or tempfile.mkdtemp(prefix="strandline-exactness-")).resolve()
     directory.mkdir(parents=True, exist_ok=True)
     print(f"seed {options.seed}, in {directory}", flush=True)

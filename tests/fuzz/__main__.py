@@ -6,6 +6,7 @@ import argparse
 import secrets
 import sys
 
+from tests.assertions import demand_assertions
 from tests.fuzz.run import fuzz
 from tests.fuzz.verdict import faults
 
@@ -18,6 +19,7 @@ def main() -> int:
     parser.add_argument("--frames", type=int, default=200_000, help="how many requests (default: %(default)s)")
     parser.add_argument("--seed", type=int, help="to send again what an earlier run sent (default: a fresh one)")
     options = parser.parse_args()
+    demand_assertions("fuzz")
     seed = secrets.randbelow(2**32) if options.seed is None else options.seed
     report, said = fuzz(options.frames, seed)
     print(report)

@@ -9,22 +9,23 @@ something (a long poll, a rebalance), which is its right, and the connection is 
 from __future__ import annotations
 
 import asyncio
-import os
 import threading
 import time
 from collections import deque
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from random import Random
 from struct import unpack
 
 from tests.broker.kafka_peer import api_versions_request
 from tests.broker.running_broker import BrokerPeer, batch_of
+from tests.fuzz.footprint import MIB, open_connections, resident_bytes
 from tests.fuzz.mutations import mutated
 from tests.fuzz.valid_requests import ValidRequests
 
-from strandline.testing import Broker
+from strandline.broker.peers import Purpose
+from strandline.testing import Broker, BrokerFailed
 
 SETTINGS = {
     "auto.create.topics.enable": False,
@@ -37,8 +38,9 @@ GOOD_TOPIC = "good"
 CONNECTIONS_AT_ONCE = 24
 FRAMES_PER_CONNECTION = 25
 WAIT_S = 1.0
+CLOSED_WITHIN_S = 30.0
+OWN_CONNECTIONS_MAX = 2 * len(Purpose)  # a broker speaks to itself over one for each purpose, and has both its ends
 LAST_CORRELATION_ID = 2**31 - 7
-MIB = 2**20
 
 
 @dataclass
@@ -52,7 +54,8 @@ class Report:
     good_round_trips: int = 0
     seconds: float = 0.0
     grown_bytes: int = 0
-    descriptors_left: int = 0
+    connections_left: int = 0
+    failure: str = ""  # of the broker, with which the run ended
     kinds: set[tuple[int, int]] = field(default_factory=set)
 
     def __str__(self) -> str:
@@ -60,30 +63,34 @@ class Report:
             f"{self.frames} frames of {len(self.kinds)} APIs and versions over {self.connections} connections in"
             f" {self.seconds:.0f} s: {self.answers} answers, {self.closed_by_broker} connections closed by the broker,"
             f" {self.waited} left waiting; {self.good_round_trips} round trips of a good client meanwhile;"
-            f" the broker grew by {self.grown_bytes / MIB:.1f} MiB; seed {self.seed}"
+            f" the broker grew by {self.grown_bytes / MIB:.1f} MiB and kept {self.connections_left} connections;"
+            f" seed {self.seed}"
         )
 
 
 class FuzzRun:
-    def __init__(self, broker: Broker, seed: int) -> None:
+    def __init__(self, broker: Broker, report: Report) -> None:
         self._broker = broker
-        self._chance = Random(seed)
+        self._chance = Random(report.seed)
         self._address = ("127.0.0.1", broker.port)
         self._left: deque[bytes] = deque()
-        self.report = Report(seed)
+        self.report = report
 
-    def run(self, frames: int) -> Report:
+    @property
+    def pid(self) -> int:
+        return self._broker.pid
+
+    def run(self, frames: int) -> None:
+        connections_before = open_connections(self.pid)
         requests = self._prepare()
         self._left.extend(self._stream(requests, number) for number in range(frames))
-        descriptors_before, size_before = self._descriptors(), resident_bytes(self._broker.pid)
-        started_s = time.monotonic()
+        size_before, started_s = resident_bytes(self.pid), time.monotonic()
         with self._good_client():
             asyncio.run(self._send_all())
         report = self.report
         report.frames, report.seconds = frames, time.monotonic() - started_s
-        report.descriptors_left = self._wait_for_descriptors(descriptors_before) - descriptors_before
-        report.grown_bytes = resident_bytes(self._broker.pid) - size_before
-        return report
+        report.connections_left = self._wait_for_connections(connections_before) - connections_before
+        report.grown_bytes = resident_bytes(self.pid) - size_before
 
     def _prepare(self) -> ValidRequests:
         for topic in (*TOPICS, GOOD_TOPIC):
@@ -154,7 +161,7 @@ class FuzzRun:
             stopping.set()
             thread.join()
         if failures:
-            raise AssertionError(f"the good client was not served; seed {self.report.seed}") from failures[0]
+            raise AssertionError(f"the good client was not served: {failures[0]!r}") from failures[0]
 
     def _serve_good_client(self, stopping: threading.Event) -> None:
         """Once more after the last bad frame."""
@@ -168,12 +175,9 @@ class FuzzRun:
 
     # What it leaves behind.
 
-    def _descriptors(self) -> int:
-        return len(os.listdir(f"/proc/{self._broker.pid}/fd"))
-
-    def _wait_for_descriptors(self, before: int) -> int:
-        deadline = time.monotonic() + 10
-        while (now := self._descriptors()) > before + CONNECTIONS_AT_ONCE and time.monotonic() < deadline:
+    def _wait_for_connections(self, before: int) -> int:
+        deadline, kept_max = time.monotonic() + CLOSED_WITHIN_S, before + OWN_CONNECTIONS_MAX
+        while (now := open_connections(self.pid)) > kept_max and time.monotonic() < deadline:
             time.sleep(0.02)
         return now
 
@@ -185,15 +189,15 @@ async def _read_answer(reader: asyncio.StreamReader) -> int:
     return int(unpack(">i", frame[:4])[0])
 
 
-def resident_bytes(pid: int) -> int:
-    with open(f"/proc/{pid}/statm") as statm:
-        return int(statm.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
-
-
 def fuzz(frames: int, seed: int) -> tuple[Report, str]:
     """What happened, and what the broker said."""
-    with Broker(SETTINGS, process=True) as broker:
-        report = FuzzRun(broker, seed).run(frames)
-        with suppress(Exception):
-            return report, broker.said()
-    raise AssertionError("the broker has gone")
+    report, said = Report(seed), ""
+    try:
+        with Broker(SETTINGS, process=True) as broker:
+            try:
+                FuzzRun(broker, report).run(frames)
+            finally:
+                said = broker.said()
+    except (AssertionError, BrokerFailed, OSError) as failure:
+        report.failure = str(failure) or repr(failure)
+    return report, said

@@ -12,6 +12,7 @@ import sys
 from collections.abc import Callable, Sequence
 
 from tests.amounts import some, some_of_it
+from tests.assertions import demand_assertions
 from tests.proof.processes import prove_chaos, prove_frames, prove_kills
 from tests.proof.results import Result
 from tests.proof.scoreboard import PARTS, as_text, rows, write_document
@@ -30,6 +31,7 @@ AMOUNTS: tuple[tuple[str, float, str], ...] = (
 
 def main(arguments: Sequence[str] | None = None) -> int:
     options = _options(arguments)
+    demand_assertions("proof")
     proofs: dict[str, Callable[[], Result]] = {
         "seeds": lambda: prove_seeds(options.seeds, options.seed),
         "mutations": lambda: prove_mutations(options.mutation_seeds),

@@ -7,9 +7,11 @@ import os
 import shlex
 import subprocess
 import sys
+import tempfile
 import time
 from typing import Any
 
+from tests.chaos.scoreboard import REPLACED_MAX
 from tests.fuzz.run import fuzz
 from tests.fuzz.verdict import faults
 from tests.proof.results import LEFT_OVERS, Result, result
@@ -24,8 +26,8 @@ def prove_frames(frames: int, seed: int) -> Result:
     figures = {"frames": 0, "answers": 0, "connections": 0, "good_round_trips": 0, "seed": seed}
     problems: list[str] = []
     kinds: set[tuple[int, int]] = set()
-    while figures["frames"] < frames:
-        report, said = fuzz(min(FRAMES_AT_ONCE, frames - figures["frames"]), seed + figures["frames"])
+    for first in range(0, frames, FRAMES_AT_ONCE):
+        report, said = fuzz(min(FRAMES_AT_ONCE, frames - first), seed + first)
         print(report, flush=True)
         problems += faults(report, said)
         kinds |= report.kinds
@@ -34,7 +36,7 @@ def prove_frames(frames: int, seed: int) -> Result:
     figures["kinds"] = len(kinds)
     seconds = time.monotonic() - began_s
     command = f"python -m tests.proof frames --frames {frames} --seed {seed}"
-    return result("frames", sound=not problems, seconds=seconds, figures=figures, command=command, problems=problems)
+    return result("frames", seconds=seconds, figures=figures, command=command, problems=problems)
 
 
 def prove_kills(cycles: int, seed: int) -> Result:
@@ -52,27 +54,43 @@ def prove_chaos(minutes: float, seed: int) -> Result:
 
 
 def _chaos(part: str, seed: int, wishes: list[str]) -> Result:
-    began_s, directory = time.monotonic(), os.path.abspath(f"{LEFT_OVERS}/{part}-{os.getpid()}")
+    os.makedirs(LEFT_OVERS, exist_ok=True)
+    began_s, directory = time.monotonic(), tempfile.mkdtemp(prefix=f"{part}-", dir=os.path.abspath(LEFT_OVERS))
     arguments = [*wishes, "--seed", str(seed)]
     ran = [sys.executable, "-m", "tests.chaos", "--directory", directory, *arguments]
     code = subprocess.run(ran, check=False).returncode
     seconds = time.monotonic() - began_s
     figures: dict[str, Any] = {"directory": os.path.relpath(directory), "seed": seed, "exit_code": code}
-    problems = []
     try:
         with open(f"{directory}/scoreboard.json", encoding="utf-8") as file:
-            found = json.load(file)
-        figures |= {name: value for name, value in found.items() if name not in ("struck", "command")}
-        for name in ("replica_differences", "crashes", "failures", "void_because"):
-            problems += [f"{name}: {each}" for each in found[name]]
-        problems += _problems_of_spark(found.get("spark"))
-        problems += [f"{count} {name}" for name, count in found["bad_anomalies"].items()]
+            account = json.load(file)
     except FileNotFoundError:
-        problems.append(
-            "it cannot run here" if code == NOT_POSSIBLE else f"it ended with {code} and without an account"
-        )
+        problems = ["it cannot run here" if code == NOT_POSSIBLE else f"it ended with {code} and without an account"]
+    except ValueError:
+        problems = [f"it ended with {code} and without a whole account"]
+    else:
+        figures |= {name: value for name, value in account.items() if name not in ("struck", "command")}
+        problems = _problems_of(account, code)
     command = shlex.join(["python", "-m", "tests.chaos", *arguments])
-    return result(part, sound=code == 0, seconds=seconds, figures=figures, command=command, problems=problems)
+    return result(part, seconds=seconds, figures=figures, command=command, problems=problems)
+
+
+def _problems_of(account: dict[str, Any], code: int) -> list[str]:
+    """Some, unless it ended well and its account says so, too."""
+    problems = [
+        f"{name}: {each}"
+        for name in ("replica_differences", "crashes", "failures", "void_because")
+        for each in account[name]
+    ]
+    if len(account["replaced"]) > REPLACED_MAX:
+        problems += [f"replaced: {each}" for each in account["replaced"]]
+    problems += _problems_of_spark(account["spark"])
+    problems += [f"{count} {name}" for name, count in account["bad_anomalies"].items()]
+    if code != 0 and not problems:
+        problems.append(f"it ended with {code}, and its account does not say why")
+    if not (account["sound"] or problems):
+        problems.append("its account says that it is not sound, and not why")
+    return problems
 
 
 def _problems_of_spark(account: dict[str, Any] | None) -> list[str]:

@@ -7,6 +7,7 @@ import json
 import os
 import subprocess
 import time
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -38,14 +39,14 @@ class Result:
 def result(
     part: str,
     *,
-    sound: bool,
     seconds: float,
     figures: dict[str, Any],
     command: str,
-    problems: list[str] | None = None,
+    problems: Sequence[str],
 ) -> Result:
+    """Sound if there is no problem: what is not sound says why."""
     taken = time.strftime("%Y-%m-%d %H:%M", time.gmtime())
-    return Result(part, sound, round(seconds, 1), figures, problems or [], current_commit(), taken, command)
+    return Result(part, not problems, round(seconds, 1), figures, [*problems], current_commit(), taken, command)
 
 
 def load(part: str) -> Result | None:

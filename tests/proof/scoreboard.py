@@ -26,10 +26,17 @@ def rows() -> list[Row]:
             found.append((part, "not run"))
             continue
         found += _rows_of(result)
-        found += [("!", problem.splitlines()[0]) for problem in result.problems]
+        found += [("!", sentence) for sentence in _problems_of(result)]
         found += _how_to_repeat(result)
         found.append((f"{part}: measured", measured(result)))
     return found
+
+
+def _problems_of(result: Result) -> list[str]:
+    """One at least of a part that was not sound, the first line of each."""
+    if not (result.sound or result.problems):
+        return [f"{result.part}: it was not sound, and nobody has written down why"]
+    return [f"{result.part}: {problem.splitlines()[0]}" for problem in result.problems]
 
 
 def _how_to_repeat(result: Result) -> Iterator[Row]:

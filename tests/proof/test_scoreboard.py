@@ -34,20 +34,20 @@ def commit(message: str) -> None:
 
 def prove_frames(**figures: int) -> None:
     found = {"frames": 1_000_000, "kinds": 200, **figures}
-    result("frames", sound=True, seconds=1, figures=found, command="python -m tests.proof frames --seed 7").save()
+    result("frames", seconds=1, figures=found, command="python -m tests.proof frames --seed 7", problems=[]).save()
 
 
 def prove_mutations(*names: str) -> None:
     table = [[name, "StrongIsr", 3] for name in names]
     figures = {"caught": len(table), "mutations": len(table), "seeds_max": 500, "table": table}
-    result("mutations", sound=True, seconds=1, figures=figures, command="").save()
+    result("mutations", seconds=1, figures=figures, command="", problems=[]).save()
 
 
 def prove_seeds(**figures: float) -> None:
     hours = {"simulated_hours": 100.0, "hours_per_minute": 12.0, "hours_per_core_minute": 6.0}
     counts = {"acknowledged": 5, "read": 4, "steps": 3, "faults": {}, "violations": 0}
     found = {"seeds": 300, "first_seed": 7, **hours, **counts, **figures}
-    result("seeds", sound=True, seconds=1, figures=found, command="").save()
+    result("seeds", seconds=1, figures=found, command="", problems=[]).save()
 
 
 def prove_kills(**figures: Any) -> None:
@@ -56,7 +56,7 @@ def prove_kills(**figures: Any) -> None:
     silences = {"seconds": 60.0, "faults": {"kill-leader": 1}, "unavailable_s_all": {"p50": 1.0, "p99": 2.0}}
     replicas: dict[str, Any] = {"replica_bytes_compared": 100, "replica_differences": []}
     found = {**counts, **wrong, **silences, **replicas, **figures}
-    result("kills", sound=True, seconds=1, figures=found, command="python -m tests.chaos --seed 11").save()
+    result("kills", seconds=1, figures=found, command="python -m tests.chaos --seed 11", problems=[]).save()
 
 
 @pytest.mark.usefixtures("repository")
@@ -101,9 +101,25 @@ def test_a_clone_knows_what_was_proved_elsewhere() -> None:
 
 @pytest.mark.usefixtures("repository")
 def test_what_was_found_is_told() -> None:
-    result("kills", sound=False, seconds=1, figures={}, command="", problems=["1 lost\nand more"]).save()
-    assert ("!", "1 lost") in rows()
+    result("kills", seconds=1, figures={}, command="", problems=["1 lost\nand more"]).save()
+    assert ("!", "kills: 1 lost") in rows()
     assert "no account" in as_text(rows())
+
+
+@pytest.mark.usefixtures("repository")
+def test_a_part_that_was_not_sound_does_not_look_clean() -> None:
+    """Whoever wrote its file did not say why."""
+    prove_frames()
+    first = load("frames")
+    assert first is not None
+    assert [value for name, value in rows() if name == "!"] == []
+    replace(first, sound=False).save()
+    assert ("!", "frames: it was not sound, and nobody has written down why") in rows()
+
+
+def test_what_has_a_problem_is_not_sound_and_what_has_none_is() -> None:
+    assert result("frames", seconds=1, figures={}, command="", problems=[]).sound
+    assert not result("frames", seconds=1, figures={}, command="", problems=["it grew"]).sound
 
 
 def test_the_document_keeps_everything_else(repository: Path) -> None:

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import pytest
 from tests.amounts import some
+from tests.assertions import demand_assertions
 from tests.simulation.load_mutations import ALL_MUTATIONS
 from tests.simulation.mutations import Mutation
 
@@ -76,6 +77,7 @@ def look(trial: Trial) -> Caught:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     asked = _options(arguments)
+    demand_assertions("hunt")
     unknown = [word for word in asked.words if not _with_any((word,))]
     if unknown:
         print(f"hunt: no mutation has {' or '.join(unknown)} in its name: --list has all of them", file=sys.stderr)
