@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -22,6 +23,11 @@ ENVIRONMENT = {
     "PYTHONUNBUFFERED": "1",
 }
 WAIT_S = 60.0
+
+
+def _hear_interrupts() -> None:
+    """As from a terminal: tests that run in the background of a shell were born deaf to Ctrl-C, and so are children."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 class ClusterCommands:
@@ -62,6 +68,7 @@ class ClusterCommands:
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
+            preexec_fn=_hear_interrupts,
         )
         self._started.append(started)
         return started
