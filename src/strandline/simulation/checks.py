@@ -123,7 +123,8 @@ class Checks:
             truth.commit(replica)
         for replica in truth.replicas.values():
             truth.agree(replica)
-            if replica.is_up and not truth.may_lack(replica):
+            # Before it has orders again its leader may count what it had said: more may be committed by that.
+            if replica.is_up and replica.leader_epoch >= 0 and not truth.may_lack(replica):
                 replica.has_lost_power = False
 
     def _check_replica(self, truth: PartitionTruth, replica: Replica) -> None:
