@@ -123,6 +123,21 @@ class TestDurability:
             survived = files_of(make_log(filesystem=disk_of(again).crash(Random(seed)), recovery_point=2))
             assert {name: survived[name] for name in snapshots} == snapshots
 
+    def test_indexes_that_a_killed_process_trimmed_are_synced_by_the_next(self) -> None:
+        """Of the segment below the recovery point: it was flushed, then closed for a roll, which nobody had synced."""
+        log = make_log(segment_bytes=100)
+        disk_of(log).sync_directory("/")
+        append(log, numbered(0))
+        log.flush(NOW)
+        closed = log.segments.active
+        append(log, numbered(1))
+        again = make_log(filesystem=disk_of(log).kill(), segment_bytes=100, recovery_point=1)
+        again.flush(NOW)
+        for seed in range(10):
+            disk = disk_of(again).crash(Random(seed))
+            for kind in (".index", ".timeindex"):
+                assert disk.size(closed.path(kind)) == disk_of(again).size(closed.path(kind)) < 100
+
 
 class TestWorkElsewhere:
     """The slow part runs in a worker thread while the owner goes on."""

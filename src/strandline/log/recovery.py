@@ -115,7 +115,7 @@ class _Opening:
     has_stale_epochs: bool = False  # whether their file has one more than the log
     has_rot: bool = False
     has_gaps: bool = False  # between batches above the recovery point, or it may have
-    unflushed_paths: list[str] = field(default_factory=list)  # of snapshots
+    unflushed_paths: list[str] = field(default_factory=list)  # of snapshots and indexes
     segments: Segments = field(init=False)
     epochs: LeaderEpochs = field(default_factory=LeaderEpochs)
     producers: ProducerState = field(default_factory=ProducerState)
@@ -187,7 +187,10 @@ class _Opening:
         unflushed = self.segments.from_offset(recovery_point)
         start = unflushed[0].base_offset
         self.snapshots.remove_above(start)
-        self.unflushed_paths += self.snapshots.paths_from(recovery_point)  # whoever took it may have been killed since
+        # Whoever took a snapshot for a roll, and trimmed the indexes of the segment below, may have been killed since.
+        self.unflushed_paths += self.snapshots.paths_from(recovery_point)
+        below = [segment for segment in self.segments.all() if segment.base_offset < start]
+        self.unflushed_paths += [segment.path(kind) for segment in below[-1:] for kind in names.INDEX_SUFFIXES]
         self._rebuild_producers(start)
         remember_earlier_batches(self.segments, self.producers, start)
         expected, self.has_gaps = start, self.settings.compacts
