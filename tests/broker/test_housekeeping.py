@@ -8,7 +8,7 @@ import logging
 import pytest
 from tests.broker.housekeeping_scene import DIRECTORIES, HOUR_MS, NOW_MS, HousekeepingScene, read_pairs, write
 
-from strandline.broker.housekeeping.removals import CHECK_AT_LEAST_MS
+from strandline.broker.housekeeping.removals import INTERVAL_MAX_MS
 from strandline.broker.partition import Partition
 from strandline.log import checkpoints
 from strandline.log.clean_shutdown import CLEAN_SHUTDOWN_MARKER
@@ -120,7 +120,7 @@ def test_files_without_a_delay_are_unlinked_within_seconds() -> None:
     fill(scene, partition)
     scene.host.pass_time(30_000)
     assert len(partition.log.segments) == 1
-    scene.host.pass_time(CHECK_AT_LEAST_MS)
+    scene.host.pass_time(INTERVAL_MAX_MS)
     assert not scene.files(partition, ".deleted")
 
 

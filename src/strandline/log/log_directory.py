@@ -241,7 +241,7 @@ class LogDirectory:
         """When the first delay has passed; never, while nothing waits."""
         folders_ms = self.removals[0][0] if self.removals else LONG_MAX
         segments_ms = [log.deletions.due[0][0] for log in self.logs.values() if log.deletions.due]
-        return min(folders_ms, *segments_ms) if segments_ms else folders_ms
+        return min([folders_ms, *segments_ms])
 
     def begin_removal(self, now_ms: int) -> RemovalWork | None:
         """Segments and folders whose delay has passed, for `run` in any thread to unlink; None if there are none."""

@@ -11,6 +11,7 @@ from random import Random
 from typing import NamedTuple, Protocol
 
 from strandline.broker.broker import Broker
+from strandline.broker.housekeeping.removals import INTERVAL_MAX_MS
 from strandline.log import names
 from strandline.log.inspection_check import LEFTOVERS, PartitionCheck
 from strandline.log.inspection_fault import Tally
@@ -24,7 +25,7 @@ from strandline.simulation.disk import SimulatedDisk
 from strandline.simulation.flushed_survives import FlushedSurvives
 from strandline.simulation.machine import DATA, Machine
 
-REMOVAL_LATE_MS = 5_000  # of what is looked for every second
+REMOVAL_LATE_MS = INTERVAL_MAX_MS  # of looking for what is due
 
 
 class AtRest(Protocol):

@@ -10,8 +10,8 @@ from strandline.broker.housekeeping.checkpoint_writes import fail_on_error
 from strandline.log.log_directories import LogDirectories
 from strandline.model.settings import LONG_MAX
 
-CHECK_AT_MOST_MS = 1_000  # so often
-CHECK_AT_LEAST_MS = 5_000
+INTERVAL_MIN_MS = 1_000
+INTERVAL_MAX_MS = 5_000
 
 
 class Removals:
@@ -22,10 +22,10 @@ class Removals:
 
     def interval_ms(self) -> int:
         """Until the first is due. What leaves its log meanwhile may be sooner, and is not told of: it waits for
-        `CHECK_AT_LEAST_MS` at most."""
+        `INTERVAL_MAX_MS` at most."""
         now_ms = self._host.now_ms()
         due_ms = min((directory.next_removal_ms for directory in self._directories.online()), default=LONG_MAX)
-        return min(max(due_ms - now_ms, CHECK_AT_MOST_MS), CHECK_AT_LEAST_MS)
+        return min(max(due_ms - now_ms, INTERVAL_MIN_MS), INTERVAL_MAX_MS)
 
     def check(self) -> None:
         for directory in self._directories.online():
