@@ -17,6 +17,7 @@ from strandline.log.recovery import open_log
 from strandline.model.failures import ErrorCode
 from strandline.model.partitions import TopicPartition
 from strandline.model.settings import LogSettings
+from strandline.replication.effects import Adopt, AppendFetched
 from strandline.replication.events import LeaderAndIsr
 from strandline.simulation.disk import SimulatedDisk
 from strandline.wire.messages.produce import PartitionProduceData, ProduceRequest, ProduceResponse, TopicProduceData
@@ -61,3 +62,19 @@ def test_what_a_follower_knows_to_be_committed_counts_once_its_disk_has_it() -> 
     partition.log.flush(0)
     partition.was_flushed()
     assert partition.high_watermark == 1
+
+
+def test_a_log_start_above_what_its_disk_has_waits_for_the_disk() -> None:
+    """Its leader deleted records that this disk does not have yet: the answer is taken all the same."""
+    settings = LogSettings(flush_messages=1)
+    partition = PartitionAlone(NAME, UUID(int=9).bytes, open_log(SimulatedDisk(), f"/{NAME}", NAME, settings, now_ms=0))
+    partition.lead(0, now_ms=0)
+    partition.append([batch_of(b"slow")], 0)
+    partition.decide(LeaderAndIsr(BROKER_ID + 1, 1, (BROKER_ID + 1, BROKER_ID), (BROKER_ID, BROKER_ID + 1), 1), 0)
+    deleted = (AppendFetched(Adopt(leader_high_watermark=1, leader_log_start_offset=1)),)
+    partition.follow(deleted, 0)
+    assert partition.log.log_start_offset == 0
+    partition.log.flush(0)
+    partition.was_flushed()
+    partition.follow(deleted, 0)
+    assert partition.log.log_start_offset == 1
