@@ -12,14 +12,15 @@ from __future__ import annotations
 import subprocess
 import sys
 
-TOUCHED_BYTES = 2**30
+TOUCHED_BYTES = 2**30  # for each broker that will fill files
 KEPT_FREE_BYTES = 2**30
 
 
-def touch_memory() -> None:
+def touch_memory(brokers: int) -> None:
     """In a process of its own, which ends; none where memory is short."""
-    if available_bytes() > TOUCHED_BYTES + KEPT_FREE_BYTES:
-        subprocess.run([sys.executable, "-c", f"b'x' * {TOUCHED_BYTES}"], check=False)
+    touched_bytes = TOUCHED_BYTES * brokers
+    if available_bytes() > touched_bytes + KEPT_FREE_BYTES:
+        subprocess.run([sys.executable, "-c", f"b'x' * {touched_bytes}"], check=False)
 
 
 def available_bytes() -> int:

@@ -15,6 +15,11 @@ class Stage(Enum):
     IN_THREES = "three brokers and ZooKeeper"
     UNSTARTED = "nothing runs yet"
 
+    @property
+    def brokers(self) -> int:
+        """Of one side."""
+        return 3 if self is Stage.IN_THREES else 1
+
 
 @dataclass(frozen=True, kw_only=True)
 class Load:

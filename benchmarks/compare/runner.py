@@ -93,7 +93,7 @@ class Runner:
                 turns[name]()  # the first round is for the caches
             for number in range(min(self._scale.rounds, load.rounds_max)):
                 for name in list(turns) if number % 2 == 0 else list(turns)[::-1]:
-                    touch_memory()
+                    touch_memory(load.stage.brokers)
                     result.turns[name].append(turns[name]())
         except FAILURES as problem:
             result.failure = f"{name}: {str(problem) or type(problem).__name__}"

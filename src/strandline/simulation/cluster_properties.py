@@ -13,9 +13,7 @@ REPLICAS, MIN_IN_SYNC = 3, 2  # where there are as many brokers
 
 
 def properties_of(options: Options, chance: Random) -> dict[str, str]:
-    lag_ms, fetch_wait_ms = chance.choice(
-        ((2_000, 2_000), (10_000, 8_000))
-    )  # who asks rarely costs little in quiet times
+    lag_ms, fetch_wait_ms = chance.choice(LAG_AND_FETCH_WAIT_MS)
     replicas, in_sync = str(min(REPLICAS, options.brokers)), str(min(MIN_IN_SYNC, options.brokers))
     return {
         "auto.create.topics.enable": "false",
