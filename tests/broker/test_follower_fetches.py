@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import gc
+
 import pytest
 from tests.broker.follower_session import PARTITIONS, WAIT_MS, Leader
 
 from strandline.broker.attention import LOOK_AT_ALL_MS
+from strandline.broker.dispatch import Request
+from strandline.broker.long_polls import LongPoll
 from strandline.model.failures import ErrorCode
 from strandline.wire.messages.fetch import PartitionData
 
@@ -111,6 +115,19 @@ def test_a_follower_of_quiet_partitions_stays_caught_up(leader: Leader) -> None:
     assert partition.leader is not None
     assert partition.leader.effects == []
     assert partition.leader.pending is None
+
+
+def test_a_fetch_that_was_answered_is_let_go_at_once(leader: Leader) -> None:
+    """There are many: they must not wait for the collector of cycles, for which all requests would have to wait."""
+    gc.collect()
+    gc.disable()
+    try:
+        for _ in range(3):
+            assert leader.ask() is None
+            leader.wait()
+        assert [each for each in gc.get_objects() if isinstance(each, LongPoll | Request)] == []
+    finally:
+        gc.enable()
 
 
 def test_another_epoch_of_the_follower_is_noted_everywhere(leader: Leader) -> None:

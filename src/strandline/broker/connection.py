@@ -57,15 +57,18 @@ class Pending:
 
     def deliver(self, parts: list[Part]) -> None:
         """Only in the thread of the event loop."""
-        check(self.parts is None, "a request is answered once")
-        self.parts = parts
+        self._answered(parts)
         self.connection.answer_came()
 
     def deliver_at_once(self, parts: list[Part]) -> None:
         """For who was called by the event loop, and is amid no other request."""
+        self._answered(parts)
+        self.connection.answer_came(at_once=True)
+
+    def _answered(self, parts: list[Part]) -> None:
         check(self.parts is None, "a request is answered once")
         self.parts = parts
-        self.connection.answer_came(at_once=True)
+        self.when_abandoned = None  # it is of who has worked on the answer and knows us: both shall be let go at once
 
 
 Reply = bytes | list[Part] | Pending | Close | None
@@ -213,8 +216,9 @@ class Connection:
         """The peer has gone. Whoever works on an answer may stop."""
         self.is_closed = True
         for pending in self._pending:
-            if pending.parts is None and pending.when_abandoned is not None:
+            if pending.when_abandoned is not None:
                 pending.when_abandoned()
+                pending.when_abandoned = None
 
     def forget_lane(self) -> None:
         """After it was closed, and not amid a request: it may take a while until nobody knows this connection."""
