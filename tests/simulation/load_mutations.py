@@ -326,8 +326,8 @@ LOAD_MUTATIONS = (
         "markers are sent before the end is committed",
         send_markers_early,
         ELECTIONS,
-        invariant="WholeTransactions",
-        seed=13,
+        invariant="LastStableOffset",
+        seed=39,
         load=TRANSACTIONS,
     ),
     Mutation(

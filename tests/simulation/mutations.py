@@ -435,7 +435,7 @@ MUTATIONS = (
     Mutation("a follower joins below the epoch's start", join_without_epoch_start, ("die_at_commit",), "StrongIsr", 15),
     Mutation("a proposed ISR does not count", forget_proposals, ("slow_store", "kill", "pause"), "StrongIsr", 69),
     Mutation("nobody looks whether logs diverge", never_reconcile, ELECTIONS, "ShownIsCommitted", 1),
-    Mutation("a fetch that diverges counts as progress", count_diverging_fetches, ("cut_off",), "StrongIsr", 5),
+    Mutation("a fetch that diverges counts as progress", count_diverging_fetches, ("cut_off",), "StrongIsr", 56),
     Mutation(
         "the high watermark is advanced by a fetch that diverges",
         follow_before_truncation,

@@ -8,7 +8,11 @@ from strandline.simulation.loads import KINDS
 from strandline.simulation.options import Options
 
 SESSION_TIMEOUT_MS = 6_000
-LAG_AND_FETCH_WAIT_MS = ((2_000, 2_000), (10_000, 8_000))  # followers that ask rarely cost little in quiet times
+LAG_AND_FETCH_WAIT_MS = (  # followers that ask rarely cost little in quiet times
+    (2_000, 2_000),
+    (10_000, 8_000),
+    (10_000, 8_000),
+)
 REPLICAS, MIN_IN_SYNC = 3, 2  # where there are as many brokers
 
 

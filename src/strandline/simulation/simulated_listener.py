@@ -82,6 +82,7 @@ class SimulatedChannel:
         self._connection = Connection(
             listener.dispatch, self._answer_came, peer_host=f"line {line.number}", local_address=(line.target, PORT)
         )
+        self._connection.proceed_at_once = self._proceed
         self._unread = b""  # what came while the connection takes nothing
         self._unsent: list[Part] = []
         self._is_sending = False
@@ -107,10 +108,13 @@ class SimulatedChannel:
     def _answer_came(self) -> None:
         if not self._is_proceeding:
             self._is_proceeding = True
-            self._host.call_soon(self._proceed)
+            self._host.call_soon(self._proceed_now)
+
+    def _proceed_now(self) -> None:
+        self._is_proceeding = False
+        self._proceed()
 
     def _proceed(self) -> None:
-        self._is_proceeding = False
         if not self._is_closed and not self._unsent:
             self._send(self._connection.proceed())
 
