@@ -200,6 +200,44 @@ class TestErrors:
             assert follower.request(10**9) is None
 
 
+class TestNothingToCompare:
+    """The leader's log begins where ours ends: retention has left it nothing of our epochs."""
+
+    FIRST = FetchAnswer(ErrorCode.NONE, 3, 3)
+
+    def test_what_is_not_known_to_be_committed_goes(self) -> None:
+        """The leader may have had other records there. What ours say of producers would outlive them."""
+        log = log_of(0, 0, 0, 0)
+        follower = following(log, high_watermark=2, fetching=False)
+        (effect,) = follower.epoch_end_answered(AskEpochEnd(5, 0), ErrorCode.NONE, EpochEnd(0, 3), 0)
+        assert effect == TruncateTo(3, "the leader has epoch 0 ending at 3")
+        log.truncate_to(3)
+        follower.truncated()
+        effects = follower.fetch_answered(Fetch(5, 3, 0, 0), self.FIRST, 0)
+        assert effects == (TruncateFullyAndStartAt(3, "the leader has nothing to compare with"),)
+        log.truncate_fully_and_start_at(3)
+        assert follower.truncated() == (HighWatermarkMoved(2, 3),)
+        assert follower.request(0) == Fetch(5, 3, -1, 3)
+        assert follower.fetch_answered(Fetch(5, 3, -1, 3), self.FIRST, 0) == (AppendFetched(Adopt(3, 3)),)
+
+    def test_also_where_nothing_had_to_be_cut(self) -> None:
+        follower = following(log_of(0, 0, 0), high_watermark=2)
+        effects = follower.fetch_answered(Fetch(5, 3, 0, 0), self.FIRST, 0)
+        assert effects == (TruncateFullyAndStartAt(3, "the leader has nothing to compare with"),)
+
+    def test_what_is_committed_stays_until_its_time(self) -> None:
+        follower = following(log_of(0, 0, 0), high_watermark=3)
+        assert follower.fetch_answered(Fetch(5, 3, 0, 0), self.FIRST, 0) == (AppendFetched(Adopt(3, 3)),)
+
+    def test_who_was_compared_hears_of_a_deletion_up_to_the_end(self) -> None:
+        """DeleteRecords: the log is the leader's, committed or not."""
+        log = log_of(0, 0)
+        follower = following(log, high_watermark=2)
+        follower.fetch_answered(Fetch(5, 2, 0, 0), FetchAnswer(ErrorCode.NONE, 2, 0), 0)
+        log.append([Record("r2", 5)])
+        assert follower.fetch_answered(Fetch(5, 3, 5, 0), self.FIRST, 0) == (AppendFetched(Adopt(3, 3)),)
+
+
 class TestOutOfRange:
     def out_of_range(self, log: MemoryLog) -> Follower:
         follower = following(log, high_watermark=log.log_end_offset)

@@ -9,6 +9,10 @@
     FENCED        the leader has a newer epoch than ours. Only the controller can help.
     LEADERLESS    nobody leads.
 
+Where the leader's log begins at the end of ours, retention has left it nothing to compare ours with: of the records that
+we do not know to be committed it may have had others. Then all goes, with what it says of producers and transactions:
+whoever led later would take a batch that was never committed for one that it has (Kafka keeps it).
+
 The high watermark is the smaller of the leader's and our own log end (SPEC R2): the leader's is right about records
 that we may not have yet.
 
@@ -71,6 +75,7 @@ class FollowerState(Enum):
 
 class Follower:
     __slots__ = (
+        "_is_compared",
         "_refusals",
         "_settings",
         "_uses_leader_epochs",
@@ -101,6 +106,7 @@ class Follower:
         self.leader_high_watermark: int | None = None  # as last heard
         self.try_again_ms = NEVER_MS
         self.state = FollowerState.LEADERLESS
+        self._is_compared = False  # with the log of this leader, as it is now
         self._refusals = 0  # by a leader that is none yet
         self._settings = settings
         self._uses_leader_epochs = uses_leader_epochs
@@ -156,6 +162,10 @@ class Follower:
             return self._failed(answer.error_code, now_ms)
         if answer.diverging is not None:
             return self._cut(answer.diverging)
+        if not self._is_compared:
+            self._is_compared = True
+            if answer.log_start_offset >= self.log.log_end_offset > self.high_watermark:
+                return (TruncateFullyAndStartAt(answer.log_start_offset, "the leader has nothing to compare with"),)
         return (AppendFetched(Adopt(answer.high_watermark, answer.log_start_offset)),)
 
     def still_asks(self, request: Fetch) -> bool:
@@ -207,6 +217,7 @@ class Follower:
     def _cut(self, leader_end: EpochEnd) -> Effects:
         cut = cut_for(self.log, leader_end, high_watermark=self.high_watermark)
         self.state = FollowerState.FETCHING if cut.is_final else FollowerState.RECONCILING
+        self._is_compared = False
         return (self._truncation(cut.offset, f"the leader has {leader_end}{'' if cut.is_final else ', asking again'}"),)
 
     def _leader_ends_at(self, offset: int) -> Effects:
