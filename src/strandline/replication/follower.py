@@ -9,8 +9,8 @@
     FENCED        the leader has a newer epoch than ours. Only the controller can help.
     LEADERLESS    nobody leads.
 
-Where the leader's log begins at the end of ours, retention has left it nothing to compare ours with: of the records that
-we do not know to be committed it may have had others. Then all goes, with what it says of producers and transactions:
+Where the leader's log begins at the end of ours, retention has left it nothing to compare ours with: of records that we
+do not know to be committed it may have had others. Then all goes, with what it says of producers and transactions:
 whoever led later would take a batch that was never committed for one that it has (Kafka keeps it).
 
 The high watermark is the smaller of the leader's and our own log end (SPEC R2): the leader's is right about records
