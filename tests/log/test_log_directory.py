@@ -9,6 +9,7 @@ from pathlib import Path
 from uuid import UUID
 
 import pytest
+from tests.log import making_logs
 from tests.log.sample_log import NOW_MS, SETTINGS, STEPS, append, files_in
 
 from strandline.log import checkpoints
@@ -153,6 +154,21 @@ def test_a_topic_created_again_knows_no_high_watermark_of_the_one_before(tmp_pat
     directory.create(ORDERS, now_ms=NOW_MS)
     assert directory.read_high_watermarks() == {VIEWS: 4}
     directory.close(now_ms=NOW_MS)
+
+
+def test_a_transaction_waits_for_its_marker_to_be_committed_also_after_a_clean_stop(tmp_path: Path) -> None:
+    """SPEC P3. The high watermark of before tells which markers are not."""
+    directory = open_directory(tmp_path)
+    log = directory.create(ORDERS, now_ms=NOW_MS)
+    making_logs.append(log, making_logs.numbered(0, is_transactional=True))
+    making_logs.append_marker(log, 7, is_commit=True)
+    directory.write_high_watermarks({ORDERS: 1})
+    directory.close(now_ms=NOW_MS)
+    again = open_directory(tmp_path)
+    assert again.was_clean
+    assert again.logs[ORDERS].producers.first_unstable_offset == 0
+    again.logs[ORDERS].producers.high_watermark_moved(2)
+    assert again.logs[ORDERS].producers.first_unstable_offset is None
 
 
 def test_a_flush_under_way_survives_the_removal_of_its_topic(tmp_path: Path) -> None:

@@ -109,6 +109,41 @@ def test_first_unstable_offset_as_the_high_watermark_moves(
         assert log.producers.first_unstable_offset == model.first_unstable(high_watermark)
 
 
+@settings(max_examples=60)
+@given(actions=ACTIONS, data=st.data(), is_clean=st.booleans())
+def test_first_unstable_offset_after_a_stop(
+    actions: list[tuple[str, int, int]], data: st.DataObject, is_clean: bool
+) -> None:
+    """A snapshot knows of open transactions only; those whose markers are not committed are found in the log."""
+    log = make_log(**SMALL)
+    model = Model(log)
+    for action in actions:
+        model.play(*action)
+    if is_clean:
+        log.close(NOW)
+    high_watermark = data.draw(st.integers(0, log.log_end_offset))
+    reopened = make_log(filesystem=killed(log), is_clean=is_clean, **SMALL)
+    reopened.remember_unreplicated(high_watermark)
+    reopened.producers.high_watermark_moved(high_watermark)
+    assert reopened.producers.first_unstable_offset == model.first_unstable(high_watermark)
+    assert producers_of(reopened).keys() == producers_of(log).keys()
+
+
+def test_a_transaction_stays_unstable_when_what_comes_after_it_is_cut_off() -> None:
+    """Its marker is below the snapshot from which the others are read anew."""
+    log = make_log(segment_bytes=100)
+    append(log, numbered(0, is_transactional=True))
+    append_marker(log, 7, is_commit=True)
+    for _ in range(3):
+        append(log, batch_of("a"))
+    log.producers.high_watermark_moved(1)
+    log.truncate_to(4, now_ms=NOW)
+    assert log.producers.first_unstable_offset == 0
+    log.truncate_to(1, now_ms=NOW)
+    assert log.producers.first_unstable_offset == 0, "it is open again"
+    assert log.producers.unreplicated == ()
+
+
 def test_an_aborted_transaction_over_several_segments() -> None:
     log = make_log(segment_bytes=100)
     for sequence in range(4):

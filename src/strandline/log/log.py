@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from strandline.log import lookup
+from strandline.log import lookup, replay
 from strandline.log.aborted_index import AbortedTransaction
 from strandline.log.admission import Admission
 from strandline.log.flush import FlushWork
@@ -27,6 +27,18 @@ class Log(LogFollower):
     """The log of one partition. `recovery.open_log` opens one; `LogDirectory` keeps many, with their checkpoints."""
 
     __slots__ = ()
+
+    def remember_unreplicated(self, high_watermark: int) -> None:
+        """Right after it was opened. Who reads what is committed waits for the markers of transactions to be, and the
+        snapshot of a clean stop only tells of open ones (Kafka forgets the others)."""
+        high_watermark = max(high_watermark, self.log_start_offset)
+        if self.producers.is_empty or high_watermark >= self.log_end_offset:
+            return
+        self.producers.unreplicated = replay.completed_from(
+            self.segments, self.snapshots, self.log_start_offset, high_watermark, self.log_end_offset
+        )
+        for segment in self.segments.from_offset(high_watermark):
+            segment.forget()
 
     # Its beginning.
 

@@ -104,12 +104,15 @@ class LogDirectory:
         self.was_clean = opening.take_clean_shutdown_marker()
         recovery_points = self._read_offsets(checkpoints.RECOVERY_POINT_CHECKPOINT)
         log_starts = self._read_offsets(checkpoints.LOG_START_CHECKPOINT)
+        high_watermarks = self.read_high_watermarks()
         for folder, partition in list(opening.partition_folders()):
             progress(folder)
             recovery_point, log_start = recovery_points.get(partition, 0), log_starts.get(partition, 0)
             settings = self.settings_of(partition.topic)
             log = opening.open_log(folder, partition, settings, recovery_point, log_start, is_clean=self.was_clean)
             self._adopt(log)
+            if high_watermarks:  # or nothing is known, and all of every log would be read
+                log.remember_unreplicated(high_watermarks.get(partition, 0))
             topic_id = opening.topic_id(folder)
             if topic_id is not None:
                 self.topic_ids[partition] = topic_id

@@ -22,7 +22,7 @@ No IO and no clock; the log tells `map_end_offset`, the offset up to which its b
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from typing import NamedTuple
 
 from strandline.log.producer_entry import SEQUENCE_MAX, CachedBatch, ProducerEntry
@@ -191,6 +191,16 @@ class ProducerState:
         check(completed.first_offset in self._ongoing, f"{completed} is open")
         del self._ongoing[completed.first_offset]
         self._unreplicated.append(completed)
+
+    @property
+    def unreplicated(self) -> Sequence[CompletedTransaction]:
+        """Those that have ended, with markers above the high watermark. No snapshot has them."""
+        return tuple(self._unreplicated)
+
+    @unreplicated.setter
+    def unreplicated(self, completed: Iterable[CompletedTransaction]) -> None:
+        self._unreplicated = deque(completed)
+        self._find_first_unstable()
 
     def high_watermark_moved(self, high_watermark: int) -> None:
         unreplicated = self._unreplicated

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+
 from strandline.log.aborted_index import AbortedTransaction
 from strandline.log.index_truth import check_aborted_index
 from strandline.log.producer_snapshots import ProducerSnapshots
@@ -52,7 +54,7 @@ def rebuild_producers(
     expiration_ms: int,
 ) -> None:
     """Make `producers` reflect the log up to `end_offset`. Where it is known to have no producers it is not read."""
-    quiet = producers.quiet_offsets
+    quiet, unreplicated = producers.quiet_offsets, producers.unreplicated
     snapshots.load_latest(
         producers,
         log_start_offset=log_start_offset,
@@ -61,9 +63,36 @@ def rebuild_producers(
         expiration_ms=expiration_ms,
     )
     start = max(producers.map_end_offset, log_start_offset)
+    producers.unreplicated = [completed for completed in unreplicated if completed.last_offset < start]
     if not quiet.start <= start <= end_offset <= quiet.stop:
         _replay(segments, producers, start, end_offset)
     producers.map_end_offset = end_offset
+
+
+def completed_from(
+    segments: Segments, snapshots: ProducerSnapshots, log_start_offset: int, high_watermark: int, end_offset: int
+) -> Sequence[CompletedTransaction]:
+    """Transactions whose markers lie at the high watermark or above, of which a later snapshot knows nothing."""
+    if not _has_marker(segments, high_watermark, end_offset):
+        return ()
+    producers = ProducerState()
+    rebuild_producers(
+        segments, producers, snapshots, log_start_offset, high_watermark, now_ms=0, expiration_ms=LONG_MAX
+    )
+    _replay(segments, producers, high_watermark, end_offset)
+    producers.high_watermark_moved(high_watermark)
+    return producers.unreplicated
+
+
+def _has_marker(segments: Segments, start: int, end_offset: int) -> bool:
+    try:
+        return any(
+            head.is_control
+            for segment in segments.from_offset(start)
+            for _, head in _heads_within(segment, start, end_offset)
+        )
+    except CorruptData:
+        return True  # rot: whoever reads on goes past it
 
 
 def _replay(segments: Segments, producers: ProducerState, start: int, end_offset: int) -> None:
@@ -77,18 +106,22 @@ def _replay(segments: Segments, producers: ProducerState, start: int, end_offset
 
 
 def _replay_segment(segment: Segment, producers: ProducerState, start: int, end_offset: int) -> None:
+    for position, head in _heads_within(segment, start, end_offset):
+        batch = segment.file.read(position, head.size_bytes) if head.is_control else b""
+        completed = replay_batch(producers, head, batch)
+        if completed is not None:
+            producers.complete(completed)  # its index entry was made when it was written
+
+
+def _heads_within(segment: Segment, start: int, end_offset: int) -> Iterator[tuple[int, BatchHead]]:
     found = segment.position_of(start) if start > segment.base_offset else (0, 0)
     if found is None:
         return
     for position, head in segment.heads(found[0]):
         if head.base_offset >= end_offset:
             return
-        if head.last_offset < start:
-            continue
-        batch = segment.file.read(position, head.size_bytes) if head.is_control else b""
-        completed = replay_batch(producers, head, batch)
-        if completed is not None:
-            producers.complete(completed)  # its index entry was made when it was written
+        if head.last_offset >= start:
+            yield position, head
 
 
 def require_aborted(

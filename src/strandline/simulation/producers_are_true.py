@@ -82,7 +82,7 @@ class Replay:
             if producer is None:
                 producer = self.producers[producer_id] = Replayed(batch.producer_epoch)
             producer.take(batch)
-            producer.appended += is_appended
+            producer.appended += is_appended and batch.kind not in MARKERS
             touched[producer_id] = None
         return touched
 
