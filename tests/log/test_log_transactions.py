@@ -129,6 +129,21 @@ def test_first_unstable_offset_after_a_stop(
     assert producers_of(reopened).keys() == producers_of(log).keys()
 
 
+@settings(max_examples=60)
+@given(actions=ACTIONS, data=st.data())
+def test_first_unstable_offset_after_a_cut(actions: list[tuple[str, int, int]], data: st.DataObject) -> None:
+    log = make_log(**SMALL)
+    model = Model(log)
+    for action in actions:
+        model.play(*action)
+    high_watermark = data.draw(st.integers(0, log.log_end_offset))
+    log.producers.high_watermark_moved(high_watermark)
+    log.truncate_to(data.draw(st.integers(high_watermark, log.log_end_offset)), now_ms=NOW)
+    unstable = [first for _, first, marker, _ in model.ended if marker >= min(high_watermark, log.log_end_offset)]
+    expected = [first for first in [*model.open.values(), *unstable] if first < log.log_end_offset]
+    assert log.producers.first_unstable_offset == min(expected, default=None)
+
+
 def test_a_transaction_stays_unstable_when_what_comes_after_it_is_cut_off() -> None:
     """Its marker is below the snapshot from which the others are read anew."""
     log = make_log(segment_bytes=100)
