@@ -326,8 +326,8 @@ LOAD_MUTATIONS = (
         "markers are sent before the end is committed",
         send_markers_early,
         ELECTIONS,
-        invariant="LastStableOffset",
-        seed=39,
+        invariant="WholeTransactions",
+        seed=102,
         load=TRANSACTIONS,
     ),
     Mutation(
