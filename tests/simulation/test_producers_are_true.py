@@ -19,9 +19,9 @@ def complaints(known: list[Batch], replay: Replay) -> list[str]:
     return [*complaints_about_producer(Replica(1), replay, PRODUCER, entry)]
 
 
-def begun(*, with_offsets_below: int = 3) -> Replay:
+def begun() -> Replay:
     replay = Replay({}, 0)
-    replay.take(WRITTEN[:with_offsets_below], is_appended=False)
+    replay.take(WRITTEN[:3], is_appended=False)
     return replay
 
 

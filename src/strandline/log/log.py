@@ -37,8 +37,8 @@ class Log(LogFollower):
         self.producers.unreplicated = replay.completed_from(
             self.segments, self.snapshots, self.log_start_offset, high_watermark, self.log_end_offset
         )
-        for segment in self.segments.from_offset(high_watermark):
-            segment.forget()
+        for segment in self.segments.all():
+            segment.forget()  # as after any opening: the snapshot may lie some segments below
 
     # Its beginning.
 

@@ -108,9 +108,9 @@ class SimulatedChannel:
     def _answer_came(self) -> None:
         if not self._is_proceeding:
             self._is_proceeding = True
-            self._host.call_soon(self._proceed_now)
+            self._host.call_soon(self._proceed_in_turn)
 
-    def _proceed_now(self) -> None:
+    def _proceed_in_turn(self) -> None:
         self._is_proceeding = False
         self._proceed()
 
