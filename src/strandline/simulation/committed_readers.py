@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from strandline.model.partitions import TopicPartition
@@ -23,7 +23,7 @@ class CommittedReader(Consumer):
         self._load = load
         self.is_compacted = load.is_compacted
 
-    def _read(self, batches: list[Batch], data: PartitionData) -> None:
+    def _read(self, batches: Sequence[Batch], data: PartitionData) -> None:
         begin = self.position
         super()._read(batches, data)
         given = list(committed_only(batches, data.aborted_transactions or []))
@@ -31,7 +31,7 @@ class CommittedReader(Consumer):
             self._load.complain("ReadCommitted", f"{self.name}, in {self.partition} from {begin} on, {sentence}")
 
 
-def committed_only(batches: list[Batch], aborted: list[AbortedTransaction]) -> Iterator[Batch]:
+def committed_only(batches: Sequence[Batch], aborted: list[AbortedTransaction]) -> Iterator[Batch]:
     """A client knows from the answer where which producer's aborted transactions begin; markers say where they end."""
     to_come = sorted(aborted, key=lambda each: each.first_offset, reverse=True)
     aborting: set[int] = set()

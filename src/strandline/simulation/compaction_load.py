@@ -7,7 +7,7 @@ shows in what groups and transactions come to.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, ClassVar
 
 from strandline.broker.cluster_image import CONSUMER_OFFSETS, TRANSACTION_STATE
@@ -156,7 +156,7 @@ class KeyedReader(Consumer):
         self.view: View = {}
         self.progress = Progress()
 
-    def _read(self, batches: list[Batch], data: PartitionData) -> None:
+    def _read(self, batches: Sequence[Batch], data: PartitionData) -> None:
         begin = self.position
         super()._read(batches, data)
         self.progress.came_to(self.position, self.world.now_us)

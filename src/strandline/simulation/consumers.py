@@ -6,6 +6,8 @@ one that is there for ever.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from strandline.broker.peers import PeerFailed
 from strandline.model.failures import ErrorCode
 from strandline.model.partitions import TopicPartition
@@ -88,7 +90,7 @@ class Consumer(SimulatedClient):
             self._leader = None
             return
         records = data.records if isinstance(data.records, bytes | memoryview) else b""
-        self._read([*batches_in(bytes(records))], data)
+        self._read(batches_in(bytes(records)), data)
         self._is_behind = len(records) > 0 and data.high_watermark - self.position > FAR_BEHIND
 
     def _tell(self, outcome: str) -> None:
@@ -100,7 +102,7 @@ class Consumer(SimulatedClient):
             " that there is no such offset"
         )
 
-    def _read(self, batches: list[Batch], _: PartitionData) -> None:
+    def _read(self, batches: Sequence[Batch], _: PartitionData) -> None:
         for batch in batches:
             if batch.last_offset < self.position:
                 continue

@@ -40,7 +40,7 @@ class Slot(NamedTuple):
 class EntryChange:
     """`node` moves from a slot to a slot; a creation comes from none, a removal goes to none."""
 
-    __slots__ = ("directory", "node", "replaced", "slots", "source", "target")
+    __slots__ = ("directory", "is_within_one", "node", "replaced", "slots", "source", "target")
 
     def __init__(self, node: Node, source: Slot | None, target: Slot | None, replaced: Node | None = None) -> None:
         self.node = node
@@ -49,6 +49,7 @@ class EntryChange:
         self.replaced = replaced
         self.slots = tuple(slot for slot in (source, target) if slot is not None)
         self.directory = self.slots[-1].directory  # who syncs that makes it durable
+        self.is_within_one = self.slots[0].directory is self.directory
 
     @property
     def removed(self) -> Node | None:
@@ -57,9 +58,7 @@ class EntryChange:
 
     @property
     def moves_between_directories(self) -> bool:
-        return (
-            self.source is not None and self.target is not None and self.source.directory is not self.target.directory
-        )
+        return not self.is_within_one
 
 
 class Later:
@@ -69,17 +68,21 @@ class Later:
         self._slots: set[Slot] = set()
         self._directories: set[int] = set()  # in which they are, by identity
         self._removed: set[int] = set()  # by identity
+        self._concerned: set[int] = set()  # these two together
         self._moves_between_directories = False
 
     def add(self, change: EntryChange) -> None:
         self._slots.update(change.slots)
         self._directories.update([id(slot.directory) for slot in change.slots])
         self._removed.add(id(change.removed))
+        self._concerned = self._directories | self._removed
         self._moves_between_directories |= change.moves_between_directories
 
     def need(self, earlier: EntryChange) -> bool:
         if self._moves_between_directories and isinstance(earlier.node, Directory):
             return True
+        if earlier.is_within_one and id(earlier.directory) not in self._concerned:
+            return False  # as nearly all
         for slot in earlier.slots:
             directory = id(slot.directory)
             if directory in self._removed or (directory in self._directories and slot in self._slots):

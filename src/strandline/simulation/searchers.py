@@ -117,7 +117,7 @@ class Searcher(SimulatedClient):
         if data.error_code:
             return
         records = data.records if isinstance(data.records, bytes | memoryview) else b""
-        first = next(batches_in(bytes(records)), None)
+        first = next(iter(batches_in(bytes(records))), None)
         if first is None:
             if question.timestamp not in (LATEST, EARLIEST):
                 self._load.complain("ListedIsRead", f"{told} reads nothing")
