@@ -105,6 +105,15 @@ def test_a_full_disk_under_the_output_is_not_blamed_on_the_file(tmp_path: Path, 
         assert result.returncode == output.EXIT_UNREADABLE
 
 
+@pytest.mark.parametrize("arguments", [["--help"], ["--version"], ["log", "--help"], ["log", "dump", "--help"]])
+def test_a_full_disk_under_a_help_text_is_told_in_a_sentence(arguments: list[str]) -> None:
+    with open("/dev/full", "wb") as full:
+        command = [sys.executable, "-m", "strandline", *arguments]
+        result = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, env=ENVIRONMENT, check=False)
+    assert result.stderr == b"strandline: the output cannot be written: No space left on device\n"
+    assert result.returncode == output.EXIT_UNREADABLE
+
+
 def test_the_help_of_a_group_is_that_of_its_commands() -> None:
     assert isinstance(cli, LazyGroup)
     groups = [cli]

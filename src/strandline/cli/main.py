@@ -213,4 +213,11 @@ cli = click.version_option(__version__, prog_name="strandline", message="%(prog)
 
 
 def main() -> None:
-    cli(prog_name="strandline")
+    try:
+        cli(prog_name="strandline")
+    except OSError as error:  # of a help text, say, which click prints: commands tell of theirs themselves
+        if error.filename is not None:
+            raise
+        from strandline.cli.output import cannot_print
+
+        cannot_print(error)

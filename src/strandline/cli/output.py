@@ -14,7 +14,7 @@ from base64 import b64encode
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
-from typing import IO, Any
+from typing import IO, Any, NoReturn
 
 import click
 
@@ -74,8 +74,19 @@ def printing() -> Iterator[None]:
     except BrokenPipeError:
         raise
     except OSError as error:
-        _let_stdout_go()
-        raise CannotWrite(f"the output cannot be written: {error.strerror or error}") from error
+        raise _cannot_write(error) from error
+
+
+def cannot_print(error: OSError) -> NoReturn:
+    """Where no command is there to tell of it."""
+    failure = _cannot_write(error)
+    failure.show()
+    sys.exit(failure.exit_code)
+
+
+def _cannot_write(error: OSError) -> CannotWrite:
+    _let_stdout_go()
+    return CannotWrite(f"the output cannot be written: {error.strerror or error}")
 
 
 def _let_stdout_go() -> None:
