@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import signal
+import sys
+import termios
 import threading
+import time
 
 import pytest
 from tests.cli.commands import WAIT_S, Commands
@@ -170,6 +174,36 @@ def test_a_reader_waits_for_more_until_it_is_interrupted(commands: Commands, top
         reader.send_signal(signal.SIGINT)
         assert reader.wait(WAIT_S) == 0
         assert reader.stderr.read() == b""
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_reader_whose_output_nobody_takes_can_be_ended(commands: Commands, topic: str, number: int) -> None:
+    lines = b"".join(b"%07d\n" % each for each in range(100_000))  # more than any pipe holds
+    commands("produce", topic, stdin=lines)
+    with commands.start("consume", topic, "-g", topic) as reader:
+        assert reader.stdout is not None
+        assert reader.stderr is not None
+        while not _is_full(reader.stdout.fileno()):
+            pass
+        reader.send_signal(number)
+        assert reader.wait(WAIT_S) == 0
+        assert reader.stderr.read() == b""
+        taken = reader.stdout.read()
+    assert lines.startswith(taken)
+    again = commands("consume", topic, "-g", topic, "-e").encode()
+    assert lines.endswith(again)
+    assert len(taken) + len(again) >= len(lines)  # what nobody took is not lost to the group
+
+
+def _is_full(pipe: int) -> bool:
+    """As it stays while nobody reads: the writer waits."""
+    before = _held_bytes(pipe)
+    time.sleep(0.2)
+    return 60_000 < before == _held_bytes(pipe)
+
+
+def _held_bytes(pipe: int) -> int:
+    return int.from_bytes(fcntl.ioctl(pipe, termios.FIONREAD, bytes(4)), sys.byteorder)
 
 
 def test_a_writer_sends_a_line_as_soon_as_it_is_there(commands: Commands, topic: str) -> None:

@@ -78,7 +78,7 @@ def events(
             after = Point(Anchor.OFFSET, printer.next_offset) if printer.count else start
             await consume_partitions(cluster, [JOURNAL], None, OffsetRange(after), printer)
 
-    run_until_interrupted(settings, read)
+    run_until_interrupted(settings, read, printer.outlet)
 
 
 class EventPrinter(Printer):
@@ -108,8 +108,9 @@ class EventPrinter(Printer):
 
     def tell(self) -> None:
         kept, self._kept = by_time(self._kept), []
-        for told in kept if self._shows_each else collapsed(kept):
-            click.echo(self._show_told(told))
+        with self.outlet.printing():
+            for told in kept if self._shows_each else collapsed(kept):
+                click.echo(self._show_told(told))
 
 
 def _filter(topics: tuple[str, ...], kinds: tuple[str, ...]) -> Callable[[Told], bool]:

@@ -97,7 +97,7 @@ def consume(
             await consume_as_group(cluster, topics, group, stops_at_end, printer)
 
     try:
-        run_until_interrupted(settings, read)
+        run_until_interrupted(settings, read, printer.outlet)
     finally:
         sys.stdout.buffer.flush()
 

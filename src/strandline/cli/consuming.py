@@ -10,6 +10,7 @@ import click
 
 from strandline.cli.offset_language import OffsetRange
 from strandline.cli.offset_positions import resolve
+from strandline.cli.outlet import Outlet
 from strandline.cli.progress import counting
 from strandline.cli.record_format import Shown
 from strandline.client.cluster import Cluster
@@ -34,9 +35,14 @@ class Printer:
         self._quiet = quiet
         self._check_crcs = check_crcs
         self._stream = sys.stdout.buffer
+        self.outlet = Outlet()
 
     def print(self, fetched: FetchedPartition) -> int:
         """Gives the offset from which to go on."""
+        with self.outlet.printing():
+            return self._print(fetched)
+
+    def _print(self, fetched: FetchedPartition) -> int:
         for record in fetched.read(check_crcs=self._check_crcs):
             if self.is_done:
                 return record.offset
@@ -47,7 +53,8 @@ class Printer:
 
     def flush(self) -> None:
         """After each fetch: whoever reads our output waits for it."""
-        self._stream.flush()
+        with self.outlet.printing():
+            self._stream.flush()
 
     def note(self, text: str) -> None:
         if not self._quiet:

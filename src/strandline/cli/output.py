@@ -58,7 +58,7 @@ class ToolCommand(click.Command):
                 sys.stdout.buffer.flush()
             return answer
         except BrokenPipeError:
-            _let_stdout_go()
+            let_stdout_go()
             ctx.exit(EXIT_BROKEN_PIPE)
         except (CorruptData, StorageFailed) as error:
             raise CannotRead(str(error)) from error
@@ -85,11 +85,11 @@ def cannot_print(error: OSError) -> NoReturn:
 
 
 def _cannot_write(error: OSError) -> CannotWrite:
-    _let_stdout_go()
+    let_stdout_go()
     return CannotWrite(f"the output cannot be written: {error.strerror or error}")
 
 
-def _let_stdout_go() -> None:
+def let_stdout_go() -> None:
     """Or Python would try to flush it once more on the way out, and complain."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, sys.stdout.fileno())

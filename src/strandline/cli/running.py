@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-import signal
 from typing import TypeVar
 
 import click
 
+from strandline.cli.outlet import ENDINGS, Outlet
 from strandline.client.blocking import Blocking, Work
 from strandline.client.cluster import Cluster
 from strandline.client.failures import ClientError
@@ -22,14 +22,18 @@ def run(settings: ClientSettings, work: Work[T]) -> T:
         return client(work)
 
 
-def run_until_interrupted(settings: ClientSettings, work: Work[T]) -> T | None:
+def run_until_interrupted(settings: ClientSettings, work: Work[T], outlet: Outlet | None = None) -> T | None:
     """Ctrl-C and SIGTERM are how such a command is meant to end: it cleans up, and nothing is wrong."""
 
     async def perform() -> T | None:
         task = asyncio.ensure_future(perform_with_cluster())
-        loop = asyncio.get_running_loop()
-        for number in (signal.SIGINT, signal.SIGTERM):
-            loop.add_signal_handler(number, task.cancel)
+
+        def interrupt() -> None:
+            if outlet is None or not outlet.is_given_up:  # if it is, the task ends already
+                task.cancel()
+
+        for number in ENDINGS:
+            asyncio.get_running_loop().add_signal_handler(number, interrupt)
         try:
             return await task
         except asyncio.CancelledError:
