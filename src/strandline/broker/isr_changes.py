@@ -5,7 +5,9 @@ that the controller was quicker or that an earlier try of ours came through afte
 leader, who has the state read before it goes on (KAFKA-14144).
 
 A member that has been restarted since it fetched may have lost what it had: its broker epoch is compared with that
-of its registration right before the write (KIP-903).
+of its registration right before the write (KIP-903). What we know of registrations may be old, though, and so may be
+the fetch: it is sent again for a process that has died once the network is whole. So whoever joins must be registered
+at the moment of the write, as a condition of it.
 
 The controller learns of changes by a notice, one for many partitions (`replication.isr_notices`).
 """
@@ -20,8 +22,9 @@ from strandline.broker.partition import Partition
 from strandline.broker.procedures import begin, follow
 from strandline.metadata import paths
 from strandline.metadata.answer import Answer, Unanswered
-from strandline.metadata.errors import BadVersion, NoNode, StoreError
-from strandline.metadata.store import Session
+from strandline.metadata.errors import BadVersion, MultiFailed, NoNode, StoreError
+from strandline.metadata.operations import Check, SetData
+from strandline.metadata.store import Session, Stat
 from strandline.metadata.values import PartitionState, decode_partition_state, encode_partition_state, encode_partitions
 from strandline.model.failures import ErrorCode
 from strandline.model.partitions import TopicPartition
@@ -32,6 +35,10 @@ from strandline.replication.isr_notices import CHECK_INTERVAL_MS, IsrChangeNotic
 logger = logging.getLogger(__name__)
 
 READ_AGAIN_MS = 500
+
+
+class NotRegistered(Exception):
+    """One that would join the ISR has gone. Nothing was written."""
 
 
 class IsrChanges:
@@ -72,7 +79,7 @@ class IsrChanges:
                 refused = IsrRefused(change, ErrorCode.INELIGIBLE_REPLICA)
                 partition.heard_from_store(refused, self._host.now_ms())
                 return
-        event: IsrCommitted | IsrUnknown
+        event: IsrCommitted | IsrRefused | IsrUnknown
         try:
             path = paths.partition_state_path(partition.name)
             stored = decode_partition_state(partition.name, (await self._session.get(path)).data)
@@ -82,13 +89,31 @@ class IsrChanges:
             if stored.leader_epoch != change.leader_epoch:
                 event = IsrUnknown(change, f"the store has leader epoch {stored.leader_epoch}")
             else:
-                stat = await self._session.set(path, encode_partition_state(state), change.partition_epoch)
-                event = IsrCommitted(change, stat.version)
+                version = await self._write(
+                    SetData(path, encode_partition_state(state), change.partition_epoch), change
+                )
+                event = IsrCommitted(change, version)
+        except NotRegistered:
+            event = IsrRefused(change, ErrorCode.INELIGIBLE_REPLICA)
         except (BadVersion, NoNode) as mismatch:
             event = IsrUnknown(change, str(mismatch))
         except StoreError as failure:
             event = IsrUnknown(change, str(failure))
         partition.heard_from_store(event, self._host.now_ms())
+
+    async def _write(self, write: SetData, change: AlterIsr) -> int:
+        """The version after it."""
+        joining = [member for member in change.isr if member not in change.previous_isr]
+        if not joining:
+            return (await self._session.set(write.path, write.data, write.version)).version
+        try:
+            *_, stat = await self._session.multi([*map(_is_registered, joining), write])
+        except MultiFailed as failed:
+            if failed.index < len(joining):
+                raise NotRegistered from failed
+            raise
+        assert isinstance(stat, Stat)
+        return stat.version
 
     def read(self, partition: Partition) -> None:
         begin(self._read(partition))
@@ -137,3 +162,7 @@ class IsrChanges:
         except StoreError as failure:
             logger.warning("the controller was not told of ISR changes: %s", failure)
             self._notice(*due)
+
+
+def _is_registered(broker_id: int) -> Check:
+    return Check(paths.broker_path(broker_id))
