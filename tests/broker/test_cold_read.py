@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.log.test_page_cache import lives_in_memory
+from tests.cold_pages import drop_all, lives_in_memory
 
 from strandline.broker.cold_read import COLD_BYTES_MAX, ColdRead, FileCutShort
 from strandline.log.filesystem import RealFile, RealFileSystem
@@ -28,7 +28,7 @@ def file(tmp_path: Path) -> Iterator[RealFile]:
         opened.append([CONTENT])
         opened.sync()
         opened.read_nothing_ahead()
-        drop(opened.fileno(), 0, FILE_BYTES)
+        drop_all(opened.fileno(), FILE_BYTES)
         yield opened
         opened.close()
 

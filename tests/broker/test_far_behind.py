@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from tests.broker.running_broker import BrokerPeer, batch_of
-from tests.log.test_page_cache import lives_in_memory
+from tests.cold_pages import drop_all, lives_in_memory
 
 from strandline.log.page_cache import resident_bytes
 from strandline.testing import Broker
@@ -59,7 +59,7 @@ def test_a_cold_catch_up_neither_stops_the_tail_nor_takes_its_memory(data: Path)
         cold_end = int(active.stem)
         with cold.open("rb") as cold_file, active.open("rb") as active_file:
             os.fsync(cold_file.fileno())  # only clean pages can be forgotten
-            os.posix_fadvise(cold_file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+            drop_all(cold_file.fileno(), COLD_SEGMENT_BYTES)
             assert resident_bytes(cold_file.fileno(), 0, COLD_SEGMENT_BYTES) == 0
             active_bytes = active.stat().st_size
             assert resident_bytes(active_file.fileno(), 0, active_bytes) == active_bytes

@@ -58,7 +58,7 @@ def timed_batch(timestamps: Sequence[int], values: Sequence[str | bytes] | None 
 
 
 def sized_batch(size_bytes: int, *, timestamp: int = NOW, **options: Any) -> bytearray:
-    """One record, and exactly that many bytes."""
+    """One record, and exactly that many bytes. None has 126: a record of 64 bytes takes two to tell its length."""
     empty_bytes = len(build_batch([Record(0, timestamp, b"", b"")], **options))
     for key in (b"key", b"keys"):  # where a length takes one byte more, a size is skipped
         for value_bytes in range(max(0, size_bytes - empty_bytes - 12), size_bytes - empty_bytes + 1):

@@ -10,19 +10,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.cold_pages import drop_all, lives_in_memory
 
 from strandline.log import page_cache
 from strandline.log.page_cache import PAGE_BYTES, drop, is_resident, resident_bytes, would_block
 
 FILE_BYTES = 64 * PAGE_BYTES + 100
-MEMORY_FILE_SYSTEMS = ("tmpfs", "ramfs")
-
-
-def lives_in_memory(directory: Path) -> bool:
-    """By the longest mount point that holds the directory."""
-    mounts = [line.split() for line in Path("/proc/mounts").read_text().splitlines()]
-    holding = [mount for mount in mounts if directory.resolve().is_relative_to(mount[1])]
-    return max(holding, key=lambda mount: len(mount[1]))[2] in MEMORY_FILE_SYSTEMS
 
 
 @pytest.fixture
@@ -51,7 +44,7 @@ def asking(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> N
 def test_what_was_written_is_resident_until_it_is_dropped(descriptor: int) -> None:
     assert resident_bytes(descriptor, 0, FILE_BYTES) == FILE_BYTES
     assert is_resident(descriptor, 0, FILE_BYTES)
-    drop(descriptor, 0, FILE_BYTES)
+    drop_all(descriptor, FILE_BYTES)
     assert resident_bytes(descriptor, 0, FILE_BYTES) == 0
     assert not is_resident(descriptor, 0, FILE_BYTES)
 
@@ -63,7 +56,7 @@ def test_dropping_nothing_drops_nothing(descriptor: int) -> None:
 
 @pytest.mark.usefixtures("asking")
 def test_a_read_brings_its_pages_back(descriptor: int) -> None:
-    drop(descriptor, 0, FILE_BYTES)
+    drop_all(descriptor, FILE_BYTES)
     position = 10 * PAGE_BYTES + 50
     os.pread(descriptor, 2 * PAGE_BYTES, position)
     assert resident_bytes(descriptor, position, 2 * PAGE_BYTES) == 2 * PAGE_BYTES
@@ -78,14 +71,14 @@ def test_a_read_brings_its_pages_back(descriptor: int) -> None:
 def test_parts_of_pages_count_as_what_was_asked_for(descriptor: int) -> None:
     for position, length in [(0, 1), (100, 10), (PAGE_BYTES - 1, 2), (64 * PAGE_BYTES, 100)]:
         assert resident_bytes(descriptor, position, length) == length
-    drop(descriptor, 0, FILE_BYTES)
+    drop_all(descriptor, FILE_BYTES)
     os.pread(descriptor, 1, 0)
     assert resident_bytes(descriptor, 0, 10) == 10
 
 
 @pytest.mark.usefixtures("asking")
 def test_a_short_range_is_not_resident_if_one_of_its_two_pages_is_missing(descriptor: int) -> None:
-    drop(descriptor, 0, FILE_BYTES)
+    drop_all(descriptor, FILE_BYTES)
     os.pread(descriptor, 1, 64 * PAGE_BYTES)  # the last page, with nothing after it to read ahead
     assert is_resident(descriptor, 64 * PAGE_BYTES, 50)
     assert resident_bytes(descriptor, 64 * PAGE_BYTES - 50, 100) == 0
@@ -103,7 +96,7 @@ def test_nothing_is_asked_beyond_the_end(descriptor: int) -> None:
 
 
 def test_both_ways_of_asking_agree(descriptor: int) -> None:
-    drop(descriptor, 0, FILE_BYTES)
+    drop_all(descriptor, FILE_BYTES)
     for page in (3, 4, 20, 40, 63):
         os.pread(descriptor, 1, page * PAGE_BYTES)
     for position, length in [
@@ -153,7 +146,7 @@ def test_a_call_that_the_kernel_lacks_is_told_from_a_mistake(descriptor: int, mo
 
 def test_reading_blocks_only_on_what_is_not_there(descriptor: int) -> None:
     assert not would_block(descriptor, 0)
-    drop(descriptor, 0, FILE_BYTES)
+    drop_all(descriptor, FILE_BYTES)
     assert would_block(descriptor, 0)
     assert not would_block(descriptor, FILE_BYTES)  # the end of the file is known without the disk
     os.pread(descriptor, 1, 0)
@@ -169,7 +162,7 @@ def test_what_is_in_memory_is_read_without_waiting_and_what_is_not_is_left_alone
     """SPEC P5: the event loop copies a small slice only where no disk is asked."""
     length = 3 * PAGE_BYTES
     assert bytes(page_cache.read_resident(descriptor, 10, length) or b"") == os.pread(descriptor, length, 10)
-    drop(descriptor, 0, FILE_BYTES)
+    drop_all(descriptor, FILE_BYTES)
     assert page_cache.read_resident(descriptor, 20 * PAGE_BYTES, length) is None
     os.pread(descriptor, 1, 0)  # the first page comes back, the others do not
     assert page_cache.read_resident(descriptor, 10, length) is None
