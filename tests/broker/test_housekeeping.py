@@ -152,6 +152,20 @@ def test_a_new_segment_has_the_ones_before_it_flushed_in_a_thread() -> None:
     assert partition.log.recovery_point == partition.log.segments.active.base_offset == 2
 
 
+def test_a_segment_that_was_flushed_to_its_end_before_it_was_finished_is_flushed_as_it_is_then() -> None:
+    """Its indexes were trimmed since: on the disk they still have room for more, which is zeros to whoever finds it."""
+    scene = HousekeepingScene()
+    partition = scene.create("orders")
+    write(partition, NOW_MS, ("key", VALUE))
+    partition.log.flush(NOW_MS)
+    partition.log.roll(NOW_MS)
+    scene.host.settle()
+    assert not partition.log.has_unflushed_files
+    for _, disk in scene.disk.crash_states(limit=50):
+        sizes = disk.sizes(partition.log.directory)
+        assert (sizes[f"{0:020d}.index"], sizes[f"{0:020d}.timeindex"]) == (0, 12)
+
+
 def test_by_time() -> None:
     scene = HousekeepingScene()
     slow, quick = scene.create("slow"), scene.create("quick", flush_ms=1_000)

@@ -54,6 +54,17 @@ def test_a_log_that_started_over_knows_nothing_of_what_was_before(start: int, is
     assert bool(complaints(replica)) == is_known
 
 
+def test_nor_does_one_that_started_over_at_its_own_end() -> None:
+    """Since its leader had nothing left to compare it with."""
+    log = make_log()
+    log.append([batch_of(*"abcdefghijklmnopqrst")], leader_epoch=0, now_ms=NOW)
+    replica = replica_of(log)
+    log.truncate_fully_and_start_at(20, now_ms=NOW)
+    replica.read_all(log)
+    assert (replica.log_start_offset, replica.log_end_offset) == (20, 20)
+    assert not complaints(replica)
+
+
 def test_a_log_of_which_all_has_expired_still_knows_its_producers() -> None:
     """As Kafka's does: what goes by age or size takes nobody's sequence numbers with it."""
     log = make_log()

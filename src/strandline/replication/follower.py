@@ -11,7 +11,8 @@
 
 Where the leader's log begins at the end of ours, retention has left it nothing to compare ours with: of records that we
 do not know to be committed it may have had others. Then all goes, with what it says of producers and transactions:
-whoever led later would take a batch that was never committed for one that it has (Kafka keeps it).
+whoever led later would take a batch that was never committed for one that it has (Kafka keeps it). The price is that
+it may take one again that was committed and has expired since, should its producer send it for that long.
 
 The high watermark is the smaller of the leader's and our own log end (SPEC R2): the leader's is right about records
 that we may not have yet.

@@ -68,8 +68,8 @@ class OnceAndInOrder:
     where it never gives one up.
 
     One leader does not know it: whose log had to start over, as a follower, beyond the last batch of the producer,
-    since its own leader had nothing older. No record told it of this producer, so it takes whatever comes first, be it
-    a batch that is sent again. So does Kafka's."""
+    since its own leader had nothing older, or nothing to compare it with. No record tells it of this producer, so it
+    takes whatever comes first, be it a batch that is sent again. So does Kafka's, where there was nothing older."""
 
     name = "OnceAndInOrder"
 

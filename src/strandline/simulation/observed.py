@@ -155,11 +155,16 @@ class Replica:
         self.is_unread = False
         self.batches, self.news, self.before_news = {}, [], None
         self.agreed = 0
-        if log.log_start_offset > self.log_end_offset:
+        if self._has_started_over(log):
             self.forgotten = log.log_start_offset
         self.log_end_offset = log.log_start_offset
         self._tail = None
         self.read_more(log)
+
+    def _has_started_over(self, log: Log) -> bool:
+        """At its own end, it is told by its leader epochs from a log of which all has expired."""
+        beyond = log.log_start_offset - self.log_end_offset
+        return beyond > 0 or (beyond == 0 and not log.epochs.entries())
 
     def _is_as_it_was(self, log: Log) -> bool:
         """Only files that were none of its any more have gone, say."""

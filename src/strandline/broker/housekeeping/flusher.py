@@ -74,7 +74,7 @@ class Flusher:
             if len(self._under_way) >= FLUSHES_AT_ONCE or self._background.is_stopping:
                 return
             up_to_offset = self._wanted.pop(log)
-            if log.failure is None and not log.is_closed and up_to_offset > log.recovery_point:
+            if log.failure is None and not log.is_closed and is_wanted(log, up_to_offset):
                 self._begin_one(log, min(up_to_offset, log.log_end_offset))
 
     def _begin_one(self, log: Log, up_to_offset: int) -> None:
@@ -95,3 +95,9 @@ class Flusher:
             if partition is not None and partition.log is log:
                 partition.was_flushed()
         self._begin()
+
+
+def is_wanted(log: Log, up_to_offset: int) -> bool:
+    """Where all records are on the disk, the indexes of a segment that was finished since may not be as they are now:
+    with room for entries that never came, say, which is zeros to whoever finds them after a loss of power."""
+    return up_to_offset > log.recovery_point or log.has_unflushed_files
