@@ -207,11 +207,17 @@ class SessionLink:
             if connection != self._connection:
                 return
             if self._has_lost or store.network.is_cut(STORE, self._place):
-                self._has_lost = True
+                self._lose()
             else:
                 callback()
 
         store.world.after(self._returns_us - store.world.now_us, arrive, self.host)
+
+    def _lose(self) -> None:
+        """What was on its way. Of a session that was closed nobody looks at the connection any more (`look`)."""
+        self._has_lost = True
+        if self.session.over is SessionClosed:
+            self._store.world.after(self._store.session_timeout_us * 2 // 3, self.sever, self.host)
 
     # The connection.
 
