@@ -156,6 +156,21 @@ def test_a_topic_created_again_knows_no_high_watermark_of_the_one_before(tmp_pat
     directory.close(now_ms=NOW_MS)
 
 
+def test_of_a_topic_that_goes_soon_no_checkpoint_is_written_for_it(tmp_path: Path) -> None:
+    """They promise nothing of it yet, and each costs two syncs: a thousand topics that come and go cost thousands."""
+    directory = open_directory(tmp_path)
+    for partition in (ORDERS, VIEWS):
+        directory.create(partition, now_ms=NOW_MS)
+    directory.write_recovery_points()
+    directory.write_log_starts()
+    directory.write_high_watermarks({ORDERS: 0, VIEWS: 3})
+    before = {name: os.stat(tmp_path / name).st_ino for name in os.listdir(tmp_path) if "checkpoint" in name}
+    directory.remove(ORDERS, token=TOKEN, now_ms=NOW_MS)
+    assert {name: os.stat(tmp_path / name).st_ino for name in before} == before
+    assert len(before) == 3
+    directory.close(now_ms=NOW_MS)
+
+
 def test_a_transaction_waits_for_its_marker_to_be_committed_also_after_a_clean_stop(tmp_path: Path) -> None:
     """SPEC P3. The high watermark of before tells which markers are not."""
     directory = open_directory(tmp_path)

@@ -50,7 +50,7 @@ from strandline.controller.requests import Request
 from strandline.controller.values import LiveBroker, TopicAssignment
 from strandline.metadata import paths
 from strandline.metadata.answer import Answer, Unanswered
-from strandline.metadata.store import NodeData, Session, WatchEvent
+from strandline.metadata.store import EventKind, NodeData, Session, WatchEvent
 from strandline.model.partitions import TopicPartition
 
 
@@ -225,8 +225,16 @@ class Office:
     # Topics.
 
     async def _topic(self, topic: str) -> tuple[TopicAssignment, int] | None:
-        node = await self._reads.node(paths.topic_path(topic), self._reads.watch(lambda: self._see_topic(topic)))
+        node = await self._reads.node(paths.topic_path(topic), lambda event: self._topic_changed(topic, event))
         return None if node is None else (topic_assignment(topic, node.data), node.stat.version)
+
+    def _topic_changed(self, topic: str, event: WatchEvent) -> None:
+        """That it is gone by our own hand need not be read. Who makes it anew changes `/brokers/topics` too."""
+        if self._reads.is_open:
+            if event.kind is EventKind.DELETED and self.controller.is_removing(topic):
+                self._known_topics.discard(topic)
+            else:
+                self._reads.begin(self._see_topic(topic))
 
     async def _see_topic(self, topic: str) -> None:
         found = await self._topic(topic)

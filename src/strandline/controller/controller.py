@@ -24,7 +24,7 @@ from strandline.controller.brokers import (
     leader_and_isr_answered,
     log_dir_failures_seen,
 )
-from strandline.controller.changes import DropNotifications, NotificationKind
+from strandline.controller.changes import DropNotifications, NotificationKind, RemoveTopic
 from strandline.controller.cluster import Cluster
 from strandline.controller.creation import add_partitions, create_topic, topic_seen
 from strandline.controller.deletion import delete_topic, deletion_requests_seen, replica_answered
@@ -150,6 +150,11 @@ class Controller:
     def knows(self, topic: str) -> bool:
         """Be it one that goes, or one that comes."""
         return topic in self.cluster.topics or topic in self.cluster.creating
+
+    def is_removing(self, topic: str) -> bool:
+        """Whether the write that takes its znodes away is under way."""
+        found = self.cluster.topics.get(topic)
+        return found is not None and isinstance(found.under_way, RemoveTopic)
 
     def moving_partitions(
         self, names: tuple[TopicPartition, ...] | None = None

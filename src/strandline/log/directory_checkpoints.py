@@ -40,10 +40,11 @@ class DirectoryCheckpoints:
         self.write_if_latest(name, offsets)
 
     def without(self, name: str, partitions: Collection[TopicPartition]) -> dict[TopicPartition, int] | None:
-        """What was last given, or else read, without these; None if they are not in it."""
+        """What was last given, or else read, without these; None if it promises nothing of them: no offset, or 0."""
         known = self._latest[name] if name in self._latest else self.read(name)
-        rest = {partition: offset for partition, offset in known.items() if partition not in partitions}
-        return rest if len(rest) < len(known) else None
+        if not any(known.get(partition) for partition in partitions):
+            return None
+        return {partition: offset for partition, offset in known.items() if partition not in partitions}
 
     def begin(self, name: str, offsets: Offsets) -> CheckpointWork | None:
         """The caller changes `offsets` no more."""

@@ -212,11 +212,7 @@ class LogDirectory:
         if not folders:
             return []
         gone = [(self.logs.pop(partition), f"{self.path}/{folder}") for partition, folder in folders.items()]
-        # The name may come back as a new, empty log, for which the old offsets would be a lie.
-        self._write_lowered_offsets()
-        self._forget_high_watermarks(folders.keys())
-        if self.cleaner_offsets.keys() & folders.keys():
-            self.write_cleaner_offsets({name: at for name, at in self.cleaner_offsets.items() if name not in folders})
+        self._forget_offsets(folders.keys())
         try:
             for log, target in gone:
                 self.topic_ids.pop(log.partition, None)
@@ -229,15 +225,28 @@ class LogDirectory:
             raise self.failed(error) from error
         return gone
 
-    def _forget_high_watermarks(self, partitions: Collection[TopicPartition]) -> None:
+    def _forget_offsets(self, partitions: Collection[TopicPartition]) -> None:
+        """A name may come back as a new, empty log, for which the old offsets would be a lie. Of those that go soon
+        after they came no checkpoint promises anything yet, and none is written."""
+        if self._rest_of(checkpoints.RECOVERY_POINT_CHECKPOINT, partitions) is not None:
+            self.write_recovery_points()
+        if self._rest_of(checkpoints.LOG_START_CHECKPOINT, partitions) is not None:
+            self.write_log_starts()
+        high_watermarks = self._rest_of(checkpoints.HIGH_WATERMARK_CHECKPOINT, partitions)
+        if high_watermarks is not None:
+            self.write_high_watermarks(high_watermarks)
+        if self.cleaner_offsets.keys() & partitions:
+            kept = {name: at for name, at in self.cleaner_offsets.items() if name not in partitions}
+            self.write_cleaner_offsets(kept)
+
+    def _rest_of(self, name: str, partitions: Collection[TopicPartition]) -> dict[TopicPartition, int] | None:
+        """A checkpoint without these; None if it promises nothing of them."""
         try:
-            rest = self.checkpoints.without(checkpoints.HIGH_WATERMARK_CHECKPOINT, partitions)
+            return self.checkpoints.without(name, partitions)
         except CorruptData:
-            rest = {}  # it counts as none
+            return {}  # it counts as none
         except OSError as error:
             raise self.failed(error) from error
-        if rest is not None:
-            self.write_high_watermarks(rest)
 
     @property
     def next_removal_ms(self) -> int:
