@@ -130,6 +130,14 @@ class TestParked:
         peer.handler.answer_first_parked()
         assert peer.wakes == 0
 
+    def test_what_it_had_received_goes_with_the_peer(self) -> None:
+        """3,000 peers that were cut off amid a megabyte held three gigabytes until Python looked for cycles."""
+        peer = Peer()
+        peer.send(framed(b"p", b"held") + framed(b"e" * 300_000)[:200_000])
+        assert peer.connection.buffered_bytes >= 200_000
+        peer.connection.close()
+        assert peer.connection.buffered_bytes == 0
+
     def test_a_second_answer_is_our_bug(self) -> None:
         peer = Peer()
         peer.send(framed(b"poll"))

@@ -171,6 +171,67 @@ def test_of_a_topic_that_goes_soon_no_checkpoint_is_written_for_it(tmp_path: Pat
     directory.close(now_ms=NOW_MS)
 
 
+@pytest.mark.parametrize("given", [{ORDERS: 0, VIEWS: 1}, {VIEWS: 1}], ids=["as 0", "not at all"])
+def test_a_high_watermark_is_forgotten_also_while_a_checkpoint_waits_that_has_none(
+    tmp_path: Path, given: dict[TopicPartition, int]
+) -> None:
+    """What a checkpoint that waits says is not on the disk yet, and a crash may come before it is."""
+    directory = open_directory(tmp_path)
+    for partition in (ORDERS, VIEWS):
+        directory.create(partition, now_ms=NOW_MS)
+    directory.write_high_watermarks({ORDERS: 100, VIEWS: 1})
+    assert directory.begin_high_watermarks(given) is not None  # and nobody runs it
+    directory.remove(ORDERS, token=TOKEN, now_ms=NOW_MS)
+    directory.create(ORDERS, now_ms=NOW_MS)
+    directory.release()
+    again = open_directory(tmp_path)
+    assert again.read_high_watermarks().get(ORDERS, 0) == 0
+    again.release()
+
+
+@pytest.mark.parametrize("record_count", [3, 12])
+def test_a_log_start_is_forgotten_also_while_a_checkpoint_waits_that_has_none(
+    tmp_path: Path, record_count: int
+) -> None:
+    """DeleteRecords moved it into a segment, retention removed that segment, then the topic went. In a new one of its
+    name, records below the old start were lost by a crash."""
+    directory = open_directory(tmp_path)
+    log = directory.create(ORDERS, now_ms=NOW_MS)
+    for _ in range(2):
+        log.roll(NOW_MS)
+        making_logs.append(log, making_logs.batch_of(*"0123456789"))
+    log.flush(NOW_MS)
+    log.advance_log_start(5, high_watermark=20)
+    directory.write_log_starts()
+    log.remove_segments([log.segments.first], now_ms=NOW_MS)
+    assert directory.begin_log_starts() is not None  # and nobody runs it
+    directory.remove(ORDERS, token=TOKEN, now_ms=NOW_MS)
+    log = directory.create(ORDERS, now_ms=NOW_MS)
+    for number in range(record_count):
+        making_logs.append(log, making_logs.batch_of(f"{number}"))
+    log.flush(NOW_MS)
+    directory.write_recovery_points()
+    directory.release()
+    again = open_directory(tmp_path)
+    assert (again.logs[ORDERS].log_start_offset, again.logs[ORDERS].log_end_offset) == (0, record_count)
+    again.release()
+
+
+def test_a_directory_tells_the_high_watermarks_of_its_own_logs_alone(tmp_path: Path) -> None:
+    """A partition went from one, whose checkpoint still had it, and came anew in the other."""
+    paths = [str(tmp_path / name) for name in ("new", "old")]
+    directories = LogDirectories.open(RealFileSystem(), paths, lambda _: SETTINGS, now_ms=NOW_MS)
+    new, old = directories.directories
+    old.create(ORDERS, now_ms=NOW_MS)
+    old.write_high_watermarks({ORDERS: 0})
+    old.remove(ORDERS, token=TOKEN, now_ms=NOW_MS)
+    new.create(ORDERS, now_ms=NOW_MS)
+    new.write_high_watermarks({ORDERS: 50})
+    assert directories.read_high_watermarks() == {ORDERS: 50}
+    for directory in directories.directories:
+        directory.release()
+
+
 def test_a_transaction_waits_for_its_marker_to_be_committed_also_after_a_clean_stop(tmp_path: Path) -> None:
     """SPEC P3. The high watermark of before tells which markers are not."""
     directory = open_directory(tmp_path)

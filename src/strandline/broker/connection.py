@@ -215,6 +215,10 @@ class Connection:
     def close(self) -> None:
         """The peer has gone. Whoever works on an answer may stop."""
         self.is_closed = True
+        # The connection may stay in memory until cycles are looked for; what it has received must not.
+        self._cutter.forget()
+        self._held.clear()
+        self._held_bytes = 0
         for pending in self._pending:
             if pending.when_abandoned is not None:
                 pending.when_abandoned()

@@ -23,13 +23,14 @@ Offsets = Mapping[TopicPartition, int]
 
 
 class DirectoryCheckpoints:
-    __slots__ = ("_filesystem", "_latest", "_path", "turn")
+    __slots__ = ("_filesystem", "_latest", "_path", "_written", "turn")
 
     def __init__(self, filesystem: FileSystem, path: str) -> None:
         self._filesystem = filesystem
         self._path = path
         self.turn: AbstractContextManager[object] = nullcontext()
         self._latest: dict[str, Offsets] = {}
+        self._written: dict[str, Offsets] = {}  # what is on the disk, of those that were given
 
     def read(self, name: str) -> dict[TopicPartition, int]:
         """Raises `CorruptData`. Empty where there is none."""
@@ -40,9 +41,11 @@ class DirectoryCheckpoints:
         self.write_if_latest(name, offsets)
 
     def without(self, name: str, partitions: Collection[TopicPartition]) -> dict[TopicPartition, int] | None:
-        """What was last given, or else read, without these; None if it promises nothing of them: no offset, or 0."""
+        """What was last given, or else read, without these; None if it is on the disk and promises nothing of them: no
+        offset, or 0. Of what still waits to be written, nobody knows what it is written over."""
         known = self._latest[name] if name in self._latest else self.read(name)
-        if not any(known.get(partition) for partition in partitions):
+        is_written = self._written.get(name) is self._latest.get(name)
+        if is_written and not any(known.get(partition) for partition in partitions):
             return None
         return {partition: offset for partition, offset in known.items() if partition not in partitions}
 
@@ -57,6 +60,7 @@ class DirectoryCheckpoints:
         with self.turn:
             if self._latest[name] is offsets:
                 checkpoints.write_offsets(self._filesystem, f"{self._path}/{name}", offsets)
+                self._written[name] = offsets
 
 
 class CheckpointWork:

@@ -65,11 +65,13 @@ class LogDirectories:
         return self.directory_of(partition) is None and len(self.online()) < len(self.directories)
 
     def read_high_watermarks(self) -> dict[TopicPartition, int]:
-        """Of all directories that can be read."""
-        found: dict[TopicPartition, int] = {}
-        for directory in self.online():
-            found |= directory.read_high_watermarks()
-        return found
+        """Of all directories that can be read, each of the logs that it has."""
+        return {
+            partition: offset
+            for directory in self.online()
+            for partition, offset in directory.read_high_watermarks().items()
+            if partition in directory.logs
+        }
 
     def directory_of(self, partition: TopicPartition) -> LogDirectory | None:
         return next((each for each in self.directories if partition in each.logs), None)

@@ -115,6 +115,11 @@ class FrameCutter:
         self._filled_bytes += count
         return self._take_completed()
 
+    def forget(self) -> None:
+        """The rest of a frame that has begun will not come."""
+        self._frame, self.held_bytes, self._frame_bytes, self._filled_bytes = bytearray(), 0, 0, 0
+        self._size_begun, self._view = b"", memoryview(b"")
+
     def reuse(self, frame: memoryview) -> None:
         """Nobody looks at this frame, which `filled` or `complete` gave, any more."""
         buffer = frame.obj
