@@ -223,11 +223,30 @@ def test_a_poll_without_records(tmp_path: Path, line: bytes, why: str) -> None:
 def test_without_an_operation_nothing_is_sound(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "h.jsonl"
     path.write_bytes(content)
+    is_torn = content and not content.endswith(b"\n")
+    torn = ": what is there is a line that is not whole" if is_torn else ""
     for options in ([], ["--at-least", "1"], ["--format", "json"]):
         result = check(str(path), *options, exit_code=2)
-        assert (result.stdout, result.stderr) == ("", f"strandline: there is no operation in {path}\n")
+        assert (result.stdout, result.stderr) == ("", f"strandline: there is no operation in {path}{torn}\n")
     result = check(str(path), "/dev/null", exit_code=2)
-    assert result.stderr == "strandline: there is no operation in any of the 2 files\n"
+    assert result.stderr == f"strandline: there is no operation in any of the 2 files{torn}\n"
+
+
+def test_the_example_is_the_one_of_the_docs() -> None:
+    checkout = Path(__file__).parents[2]
+    example = checkout / "examples" / "history.jsonl"
+    assert f"```json\n{example.read_text()}```" in (checkout / "docs" / "history.md").read_text()
+    assert check(str(example)).stdout.startswith("Sound: 8 operations of 2 processes")
+
+
+def test_a_dash_is_no_file() -> None:
+    assert check("-", exit_code=2).stderr == "strandline: there is no history -: standard input is /dev/stdin\n"
+
+
+def test_a_topic_that_is_not_there_cannot_be_excused(tmp_path: Path) -> None:
+    path = write(tmp_path / "h.jsonl", *SENDS, *READS)
+    told = check(path, "--may-delete-topic", "oders").stderr
+    assert told == "strandline: no operation is of the topic oders that --may-delete-topic names\n"
 
 
 @pytest.mark.parametrize(

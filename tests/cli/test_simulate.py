@@ -176,11 +176,20 @@ def test_a_run_without_faults_may_be_asked_for() -> None:
     assert "; no faults; " in line
 
 
+def test_no_faults_and_some_are_refused_and_blanks_do_not_matter() -> None:
+    assert "none goes alone" in simulated("--faults", "kill,none", exit_code=2).stderr
+    line, _ = simulated("--faults", " none", "--load", "records, lookups", "--seconds", "5").stdout.splitlines()
+    assert line.startswith("seed 1: records,lookups; ")
+
+
 def test_runs_in_which_no_fault_that_was_named_struck_are_void() -> None:
     """Those are aimed at what nobody does under this load."""
     arguments = ("--load", "groups", "--seconds", "10", "--faults", "old_life,slow_client")
     sentence = "strandline: void: old_life and slow_client never struck in any run, so nothing is shown: try another"
-    assert simulated(*arguments, exit_code=EXIT_VOID).stderr == f"{sentence} --load, more --seeds or more --seconds\n"
+    assert (
+        simulated(*arguments, exit_code=EXIT_VOID).stderr
+        == f"{sentence} --load, more --brokers, --seeds or --seconds\n"
+    )
     total = json.loads(simulated(*arguments, "--format", "json", exit_code=EXIT_VOID).stdout)["total"]
     assert (total["void"], total["never_struck"]) == (True, ["old_life", "slow_client"])
     assert total["acknowledged"] > 0
@@ -189,7 +198,9 @@ def test_runs_in_which_no_fault_that_was_named_struck_are_void() -> None:
 def test_a_fault_that_was_named_and_never_struck_is_told_where_another_did() -> None:
     told = simulated("--load", "groups", "--seconds", "20", "--faults", "slow_client,slow_disk")
     assert " slow_disk; " in told.stdout
-    assert told.stderr == ("strandline: slow_client never struck: try another --load, more --seeds or more --seconds\n")
+    assert told.stderr == (
+        "strandline: slow_client never struck: try another --load, more --brokers, --seeds or --seconds\n"
+    )
 
 
 def test_a_line_says_what_the_load_was_how_long_it_worked_and_what_is_counted() -> None:

@@ -137,7 +137,10 @@ def test_a_void_run_is_not_saved(path: Path) -> None:
 
 
 def test_a_place_that_cannot_be_written_is_refused_before_anything_runs(tmp_path: Path) -> None:
+    kept = tmp_path / "kept.json"
+    kept.write_text("a failure of last week")
     for place, why in (
+        (kept, f"{kept} is there already"),
         (tmp_path / "nowhere" / "kept.json", f"there is no folder {tmp_path / 'nowhere'}: make it first"),
         (tmp_path, f"{tmp_path} is a folder: name a file"),
     ):
@@ -149,7 +152,7 @@ def test_a_place_that_cannot_be_written_is_refused_before_anything_runs(tmp_path
 @pytest.mark.parametrize("option", [("--seed", "2"), ("--faults", "kill"), ("--steps", "5"), ("--save", "other.json")])
 def test_a_scenario_says_all_of_it_itself(path: Path, option: tuple[str, str]) -> None:
     result = simulate("--scenario", str(path), *option, exit_code=EXIT_UNREADABLE)
-    assert f"{option[0]} cannot go with --scenario, which has it all in its file" in result.stderr
+    assert f"{option[0]} cannot go with --scenario, which runs the one of its file as it was" in result.stderr
 
 
 def broken(**changes: Any) -> str:

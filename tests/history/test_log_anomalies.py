@@ -81,6 +81,13 @@ def test_a_write_that_everybody_came_past_is_lost() -> None:
     assert "readers came past it to offset 2" in lost.sentence
 
 
+def test_another_record_at_its_offset_is_told_as_such() -> None:
+    told = verdict(send("anna", "a", 0), send("bert", "x", 0), assign("carl", "beginning"), poll("carl", (0, "a")))
+    (lost,) = told.findings[Kind.LOST_WRITE].evidence
+    assert "'x' was acknowledged to bert at offset 0" in lost.sentence
+    assert lost.sentence.endswith("and is gone: readers found another record there and nobody read it")
+
+
 def test_the_first_record_can_be_lost() -> None:
     """Nobody saw a gap, but somebody began before it."""
     lines = [*CLEAN[:2], assign("carl", "beginning"), poll("carl", (1, "b"))]

@@ -23,7 +23,13 @@ from strandline.history.verdict import Anomaly, Verdict, printable
 @click.option("--may-delete", is_flag=True, help="Retention or compaction ran: what is missing is not lost.")
 @click.option("--may-delete-topic", multiple=True, metavar="NAME", help="The same, of this topic alone; repeatable.")
 @click.option("--all-writers", is_flag=True, help="Nobody else wrote there: a value that none of them sent is wrong.")
-@click.option("--at-least", type=int, default=0, metavar="N", help="Void (exit 3) with fewer operations than this.")
+@click.option(
+    "--at-least",
+    type=click.IntRange(0),
+    default=0,
+    metavar="N",
+    help="Void (exit 3) with fewer operations than this, if nothing is wrong with them.",
+)
 @click.option("--allowed", is_flag=True, help="Show also what Kafka allows; otherwise that is only counted.")
 @format_option
 def check_history(
@@ -41,7 +47,8 @@ def check_history(
     Each FILE holds operations as lines of JSON: sends, polls, assignments, commits and transactions, as docs/history.md
     says and strandline.history.recording writes them. Several files are one history: of each process its own. Anomalies
     are told with the least that shows them. Exit code 2 says that a file could not be read, or that no operation is in
-    any; 3 that the history is void: too little was done, or nothing was read, to say anything.
+    any; 3 that the history is void: too little was done, or nothing was read, to say anything. A bad anomaly is one in
+    any history, however little was done.
     """
     output, files = Output(output_format), HistoryFiles(paths)
     expectations = Expectations(read_to_end, may_delete, all_writers, frozenset(may_delete_topic))
@@ -51,10 +58,13 @@ def check_history(
     except Contradiction as refused:
         raise CannotRead(f"{refused} [{files.places_of(refused.operations)}]") from None
     if verdict.operation_count == 0:
-        raise CannotRead(f"there is no operation in {files}")
+        torn = ": what is there is a line that is not whole" if files.torn else ""
+        raise CannotRead(f"there is no operation in {files}{torn}")
     for anomaly in verdict.anomalies():
         if anomaly.is_bad or allowed:
             _tell(anomaly, files, output)
+    for topic in sorted(set(may_delete_topic) - verdict.topics):
+        output.note(f"strandline: no operation is of the topic {printable(topic)} that --may-delete-topic names")
     void_because = _void_because(verdict, at_least)
     if output.is_json:
         _tell_summary_as_json(verdict, files, output, void_because)

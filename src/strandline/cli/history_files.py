@@ -87,7 +87,8 @@ def _reading(path: str) -> Iterator[None]:
     try:
         yield
     except FileNotFoundError:
-        raise CannotRead(f"there is no history {name}") from None
+        hint = ": standard input is /dev/stdin" if path == "-" else ""
+        raise CannotRead(f"there is no history {name}{hint}") from None
     except IsADirectoryError:
         raise CannotRead(f"{name} is a folder: give the files in it, such as {name.rstrip('/')}/*.jsonl") from None
     except OSError as error:

@@ -30,7 +30,12 @@ BESIDE_SCENARIO = {"scenario", "replay", "output_format"}
 
 
 def _fault_names(_: click.Context, __: click.Parameter, value: str | None) -> tuple[str, ...] | None:
-    return None if value is None else () if value == NO_FAULTS else _names_among((*FAULTS, *FAULTS_BY_NAME), value)
+    if value is None or value.strip() == NO_FAULTS:
+        return None if value is None else ()
+    names = _names_among((*FAULTS, *FAULTS_BY_NAME, NO_FAULTS), value)
+    if NO_FAULTS in names:
+        raise click.BadParameter(f"{NO_FAULTS} goes alone, or there would be some")
+    return names
 
 
 def _load_names(_: click.Context, __: click.Parameter, value: str | None) -> tuple[str, ...] | None:
@@ -39,7 +44,7 @@ def _load_names(_: click.Context, __: click.Parameter, value: str | None) -> tup
 
 def _names_among(known: tuple[str, ...], value: str) -> tuple[str, ...]:
     """Each of them once."""
-    names = tuple(dict.fromkeys(name for name in value.split(",") if name))
+    names = tuple(dict.fromkeys(name for part in value.split(",") if (name := part.strip())))
     if not names:
         raise click.BadParameter(f"name at least one of {', '.join(known)}")
     unknown = [name for name in names if name not in known]
@@ -55,6 +60,10 @@ def _place_to_save(_: click.Context, __: click.Parameter, value: str | None) -> 
     folder = os.path.dirname(value) or "."
     if os.path.isdir(value):
         raise click.BadParameter(f"{value} is a folder: name a file")
+    if os.path.isfile(value):
+        raise click.BadParameter(
+            f"{value} is there already, and may be a failure that somebody kept: name another file"
+        )
     if not os.path.isdir(folder):
         raise click.BadParameter(f"there is no folder {folder}: make it first")
     if not os.access(value if os.path.exists(value) else folder, os.W_OK):
@@ -145,7 +154,9 @@ def _refuse_all_else(context: click.Context) -> None:
             or context.get_parameter_source(name) is not ParameterSource.COMMANDLINE
         ):
             continue
-        raise click.UsageError(f"{parameter.opts[0]} cannot go with --scenario, which has it all in its file")
+        raise click.UsageError(
+            f"{parameter.opts[0]} cannot go with --scenario, which runs the one of its file as it was"
+        )
 
 
 def _exit_code_of_kept(path: str, **wishes: Any) -> int:

@@ -49,7 +49,6 @@ class SimulatedRuns:
         self._is_saved = False
 
     def exit_code_of(self, wanted: Iterator[Options]) -> int:
-        is_interrupted = False
         try:
             # What is printed while it happens is progress enough.
             with nullcontext() if self._is_live else self._progress, closing(self._outcomes(wanted)) as outcomes:
@@ -57,9 +56,9 @@ class SimulatedRuns:
                     self._take(outcome)
                     self._output.flush()
         except KeyboardInterrupt:
-            is_interrupted = True
+            self._total.is_interrupted = True
         self._teller.end(self._total)
-        if is_interrupted:
+        if self._total.is_interrupted:
             self._output.note(
                 f"strandline: interrupted after {self._total.seeds:,} of {counted(self._wishes.seeds, 'seed')}"
             )

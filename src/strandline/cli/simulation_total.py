@@ -12,7 +12,7 @@ from strandline.cli.output import counted
 from strandline.simulation.runs import Outcome
 
 MS_PER_HOUR = 3_600_000
-OTHER_RUNS = "try another --load, more --seeds or more --seconds"
+OTHER_RUNS = "try another --load, more --brokers, --seeds or --seconds"
 
 
 class Spent(NamedTuple):
@@ -38,6 +38,7 @@ class Total:
     faults: Counter[str] = field(default_factory=Counter)
     named_faults: tuple[str, ...] = ()  # by --faults
     violations: int = 0
+    is_interrupted: bool = False  # by Ctrl-C, before the last seed
 
     def add(self, outcome: Outcome) -> None:
         self.seeds += 1
@@ -103,4 +104,5 @@ class Total:
             "never_struck": self.never_struck,
             "violations": self.violations,
             "void": self.is_void,
+            "interrupted": self.is_interrupted,
         }

@@ -50,4 +50,4 @@ def check(operations: Iterable[Operation], expectations: Expectations = Expectat
     """Operations of one process may come in any order: when they began is what counts."""
     history = History(operations)
     findings = collect(anomaly for search in SEARCHES for anomaly in search(history, expectations))
-    return Verdict(findings, history.operation_counts, history.counts())
+    return Verdict(findings, history.operation_counts, history.counts(), history.topics())

@@ -50,6 +50,7 @@ ROWS = {
 }
 NOT_KNOWN = (-1000, -1001)  # librdkafka's: where the group is, and nowhere
 INT64_MIN, INT64_MAX = -(2**63), 2**63 - 1
+SHOWN_MAX = 40  # characters of a value that is refused
 
 
 def _words(enumeration: type[Word]) -> dict[str, Word]:
@@ -234,15 +235,21 @@ def _complaint(fields: Fields) -> str:
     return "its fields are not as docs/history.md says"
 
 
+def _shown(value: Any) -> str:
+    """As it stands in the line, or begins there."""
+    text = json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= SHOWN_MAX else f"{text[:SHOWN_MAX]}…"
+
+
 def _one_of(known: Mapping[str, T], word: Any) -> T:
     if type(word) is not str or word not in known:
-        raise _Wrong(f"{str(word)[:40]!r} is none of {', '.join(known)}")
+        raise _Wrong(f"{_shown(word)} is none of {', '.join(known)}")
     return known[word]
 
 
 def _whole(value: Any) -> int:
     if type(value) is not int:
-        raise _Wrong(f"{str(value)[:40]!r} is not a whole number")
+        raise _Wrong(f"{_shown(value)} is not a whole number")
     if not INT64_MIN <= value <= INT64_MAX:
         raise _Wrong("a number has more than 64 bits")
     return value
@@ -265,14 +272,14 @@ def _rows(value: Any) -> list[Any]:
 
 def _text(value: Any) -> str:
     if type(value) is not str:
-        raise _Wrong(f"{str(value)[:40]!r} is not a text")
+        raise _Wrong(f"{_shown(value)} is not a text")
     return value
 
 
 def _truth(value: Any) -> bool:
     """The text "false" would be true to Python."""
     if type(value) is not bool:
-        raise _Wrong(f"{str(value)[:40]!r} is neither true nor false, as JSON has them")
+        raise _Wrong(f"{_shown(value)} is neither true nor false, as JSON has them")
     return value
 
 

@@ -115,6 +115,7 @@ class Verdict(NamedTuple):
     findings: Mapping[Kind, Finding]  # only of what was found
     operations: Counter[tuple[str, str]]  # by op and outcome
     counts: Mapping[str, int]  # processes, partitions, records_read, …
+    topics: frozenset[str] = frozenset()  # that were written or read
 
     @property
     def is_sound(self) -> bool:

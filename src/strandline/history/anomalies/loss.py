@@ -14,17 +14,19 @@ from strandline.history.verdict import Anomaly, Kind
 
 
 def lost_writes(history: History, expectations: Expectations) -> Iterator[Anomaly]:
-    """An acknowledged record that nobody read, though somebody read past its offset.
+    """An acknowledged record that nobody read, though somebody read its offset, or past it.
 
     Excused are acknowledgements by the leader alone, retention and compaction.
     """
     for log, send, offset, passed in _missing(history):
         if passed is not None:
+            found = (
+                "readers found another record there" if passed == offset else f"readers came past it to offset {passed}"
+            )
             yield Anomaly(
                 Kind.LOST_WRITE,
                 _is_owed(history, expectations, send),
-                f"{send.value!r} was {_promised(send)} and is gone:"
-                f" readers came past it to offset {passed} and nobody read it",
+                f"{send.value!r} was {_promised(send)} and is gone: {found} and nobody read it",
                 log.partition,
                 (offset,) if offset is not None else (),
                 (send.value,),
