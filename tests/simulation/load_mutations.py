@@ -472,7 +472,7 @@ LOAD_MUTATIONS = (
         all_at_once,
         ("slow_disk", "depose"),
         invariant="HighWatermarkBounds",  # of two logs over the files of one replica one lacks what the other has
-        seed=12,
+        seed=8,
         load=("deletions",),
     ),
     Mutation(
