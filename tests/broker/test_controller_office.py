@@ -55,6 +55,21 @@ class WatchedStore:
         return answer
 
 
+def begin_to_work(controller: object, store: object, host: ManualHost) -> None:
+    """One step of a controller in office."""
+    office = Office(
+        cast(Controller, controller),
+        cast(Session, store),
+        cast(Peers, None),
+        host,
+        1_000,
+        lambda _: None,
+        lambda _: None,
+    )
+    office.is_in_charge = True
+    office.step(cast(Event, None))
+
+
 class Persistent:
     """Wants the same again whatever happens."""
 
@@ -79,17 +94,7 @@ def test_what_will_be_wanted_again_is_not_tried_again_at_once(change: Change, er
     """A topic was to go while the store was away: its controller did nothing but ask, and no broker was served."""
     host = ManualHost(0)
     store = UnwillingStore(host, error)
-    office = Office(
-        cast(Controller, Persistent(change)),
-        cast(Session, store),
-        cast(Peers, None),
-        host,
-        1_000,
-        lambda _: None,
-        lambda _: None,
-    )
-    office.is_in_charge = True
-    office.step(cast(Event, None))
+    begin_to_work(Persistent(change), store, host)
     for _ in range(100):
         host.turn()
     assert store.asked == multis
@@ -130,17 +135,7 @@ def test_a_topic_that_the_controller_has_removed_is_not_read_again(
     """A thousand topics that went were read a thousand times, which cost more than the writes that removed them."""
     host = ManualHost(0)
     store = WatchedStore(host)
-    office = Office(
-        cast(Controller, Remover(is_removing=is_removing)),
-        cast(Session, store),
-        cast(Peers, None),
-        host,
-        1_000,
-        lambda _: None,
-        lambda _: None,
-    )
-    office.is_in_charge = True
-    office.step(cast(Event, None))
+    begin_to_work(Remover(is_removing=is_removing), store, host)
     host.turn()
     [watcher] = store.watchers
     watcher(WatchEvent(kind, "/brokers/topics/orders"))

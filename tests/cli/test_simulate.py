@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
@@ -20,7 +21,9 @@ from tests.simulation.mutations import named
 
 from strandline.cli.main import cli
 from strandline.cli.output import EXIT_BROKEN_PIPE, EXIT_FAULT, EXIT_INTERRUPTED, EXIT_UNREADABLE, EXIT_VOID
+from strandline.cli.simulated_runs import SimulatedRuns, Wishes
 from strandline.cli.simulation_tellers import PLAINEST
+from strandline.simulation.options import Options
 
 WAIT_S = 60.0
 # A shell starts what goes on in the background with SIGINT ignored, and so may whoever runs these tests.
@@ -55,6 +58,17 @@ def wait_until_nobody_is_left(group: int) -> None:
     while is_anybody_left(group):
         assert time.monotonic() < deadline_s
         time.sleep(0.02)
+
+
+def test_json_says_that_it_was_interrupted(capsys: pytest.CaptureFixture[str]) -> None:
+    def nobody_waits() -> Iterator[Options]:
+        yield Options(seed=1, seconds=2)
+        raise KeyboardInterrupt
+
+    wishes = Wishes(output_format="json", replay=False, seeds=3)
+    assert SimulatedRuns(wishes).exit_code_of(nobody_waits()) == EXIT_INTERRUPTED
+    total = json.loads(capsys.readouterr().out)["total"]
+    assert (total["seeds"], total["interrupted"]) == (1, True)
 
 
 @pytest.mark.parametrize("jobs", ["1", "2"])

@@ -2,7 +2,7 @@
 
 Watches are set by the reads themselves, again each time. `/brokers/topics` and each topic are watched, the requests
 under `/admin`, the notifications of leaders and brokers. What one of them says is read and given to the controller
-whole; it finds out what is new.
+whole; it finds out what is new. Only that a topic is gone which it is just removing is not news.
 """
 
 from __future__ import annotations

@@ -45,7 +45,7 @@ OPEN_FILES = 2**16
 # make a request of 0.1 ms take 20.
 SWITCH_INTERVAL_S = 0.0005
 # Python looks for cycles that nobody can reach after so many new objects, and every so often among all there are. With
-# a thousand topics that takes 0.1 s, for which everybody waits; we leave few cycles, and old ones can wait.
+# a thousand topics that takes 0.1 s, for which everybody waits; the cycles we leave hold little, and old ones can wait.
 YOUNG_COLLECTION, MIDDLE_COLLECTION, WHOLE_COLLECTION = 700, 10, 50  # Python's own are 700, 10, 10
 
 

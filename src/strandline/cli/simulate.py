@@ -30,12 +30,14 @@ BESIDE_SCENARIO = {"scenario", "replay", "output_format"}
 
 
 def _fault_names(_: click.Context, __: click.Parameter, value: str | None) -> tuple[str, ...] | None:
-    if value is None or value.strip() == NO_FAULTS:
-        return None if value is None else ()
+    if value is None:
+        return None
     names = _names_among((*FAULTS, *FAULTS_BY_NAME, NO_FAULTS), value)
-    if NO_FAULTS in names:
+    if NO_FAULTS not in names:
+        return names
+    if len(names) > 1:
         raise click.BadParameter(f"{NO_FAULTS} goes alone, or there would be some")
-    return names
+    return ()
 
 
 def _load_names(_: click.Context, __: click.Parameter, value: str | None) -> tuple[str, ...] | None:

@@ -178,7 +178,7 @@ class History:
         return transaction is not None and transaction.acknowledged_end is not None
 
     def topics(self) -> frozenset[str]:
-        return frozenset((*(send.topic for send in self.sends), *(partition.topic for partition in self.logs)))
+        return frozenset({send.topic for send in self.sends} | {partition.topic for partition in self.logs})
 
     def counts(self) -> dict[str, int]:
         by_fate = Counter(transaction.fate for transaction in self.transactions.by_name.values())
