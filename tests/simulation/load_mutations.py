@@ -488,7 +488,7 @@ LOAD_MUTATIONS = (
         replaced(FileNode, "write_again", nothing),
         ("failing_disk", "lose_power"),
         invariant="StrongIsr",
-        seed=19,
+        seed=49,
         load=("flushes",),
     ),
     Mutation(

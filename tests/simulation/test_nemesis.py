@@ -10,7 +10,7 @@ import pytest
 from tests.simulation.scene import Scene
 
 from strandline.simulation.durations import SECOND_US
-from strandline.simulation.nemesis import FAULTS, FAULTS_BY_NAME
+from strandline.simulation.nemesis import FAULTS, FAULTS_BY_NAME, SUPERVISED_S
 from strandline.simulation.options import Options
 from strandline.simulation.runs import dying_quietly, run
 
@@ -65,6 +65,41 @@ def test_a_start_that_was_left_for_later_does_not_end_the_next_death() -> None:
     machine.kill()
     scene.run_for(6)
     assert not machine.is_up
+
+
+def test_the_supervisor_starts_who_has_been_down_since_its_last_look() -> None:
+    scene = Scene()
+    machine = scene.machines[0]
+    machine.kill()
+    scene.nemesis._supervise({})
+    scene.run_for(SUPERVISED_S[0] - 1)
+    assert not machine.is_up
+    scene.run_for(SUPERVISED_S[1] - SUPERVISED_S[0] + 2)
+    assert machine.is_up
+
+
+def test_the_supervisor_leaves_who_came_and_died_since_its_last_look() -> None:
+    scene = Scene()
+    machine = scene.machines[0]
+    machine.kill()
+    scene.nemesis._supervise({})
+    scene.run_for(SUPERVISED_S[0] - 1)
+    machine.start()
+    machine.kill()
+    scene.run_for(SUPERVISED_S[0])
+    assert not machine.is_up
+
+
+def test_the_supervisor_leaves_whom_a_fault_will_start() -> None:
+    scene = Scene()
+    machine = scene.machines[0]
+    scene.nemesis._supervise({})
+    scene.nemesis.start_later(machine, 50, 50)
+    machine.kill()
+    scene.run_for(49)
+    assert not machine.is_up
+    scene.run_for(2)
+    assert machine.is_up
 
 
 def test_who_stands_still_is_woken_by_whoever_made_it_stand_still() -> None:

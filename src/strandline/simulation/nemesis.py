@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 QUIET_SHARE = 0.1
 QUIET_S = (20, 50)
-SUPERVISED_S = (10, 20)  # who is down at two looks is started
+SUPERVISED_S = (10, 20)  # who is down at two looks, and by no fault that will start it, is started
 
 
 class Nemesis:
@@ -38,6 +38,7 @@ class Nemesis:
         self._world = simulation.world
         self._patience = simulation.world.chance("supervisor")
         self._machines = simulation.machines
+        self._awaited: set[tuple[str, int]] = set()  # lives that ended, and after which a fault will start the next
         self._is_at_work = True
         self._has_acted = False
         self.injected: Counter[str] = Counter()
@@ -51,7 +52,7 @@ class Nemesis:
     def start(self) -> None:
         if self._faults:
             self.later(self._strike, 0.5, 4)
-            self._supervise([])
+            self._supervise({})
 
     def end(self) -> None:
         """No more of it; what is broken is mended."""
@@ -69,16 +70,21 @@ class Nemesis:
             machine.start()
         self.later(self._keep_up, 1, 2)
 
-    def _supervise(self, were_down: list[Machine]) -> None:
+    def _supervise(self, were_down: dict[Machine, int]) -> None:
         """Whoever has been down for a while is started, as a supervisor of processes would do it: one that could not
-        reach the store when a fault let it start, or died of a fault only after that, would be away for good."""
+        reach the store when a fault let it start, or died of a fault only after that, would be away for good.
+        A life that came and ended between two looks has only just ended."""
         if not self._is_at_work:
             return
-        for machine in were_down:
-            machine.start()
-        down = [machine for machine in self._machines if not machine.is_up]
+        for machine, life in were_down.items():
+            if machine.lives == life:
+                machine.start()
+        down = {machine: machine.lives for machine in self._machines if self._is_down_for_good(machine)}
         pause_us = int(self._patience.uniform(*SUPERVISED_S) * SECOND_US)
         self._world.after(pause_us, lambda: self._supervise(down))
+
+    def _is_down_for_good(self, machine: Machine) -> bool:
+        return not machine.is_up and (machine.name, machine.lives) not in self._awaited
 
     def _strike(self) -> None:
         if not self._is_at_work:
@@ -134,8 +140,10 @@ class Nemesis:
     def start_later(self, machine: Machine, least_s: float, most_s: float) -> str:
         """After this life, and after no other: a later one ends by a fault of its own. Says when."""
         life, pause_us = machine.lives, self.draw_us(least_s, most_s)
+        self._awaited.add((machine.name, life))
 
         def start() -> None:
+            self._awaited.discard((machine.name, life))
             if machine.lives == life:
                 machine.start()
 
