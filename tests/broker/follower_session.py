@@ -60,7 +60,7 @@ class Leader:
     def _partition(self, index: int) -> PartitionAlone:
         name = TopicPartition("orders", index)
         log = open_log(SimulatedDisk(), f"/{name}", name, LogSettings(segment_index_bytes=1024), now_ms=NOW_MS)
-        partition = PartitionAlone(name, TOPIC_ID, log)
+        partition = PartitionAlone(name, TOPIC_ID, log, elapsed_ms=self.host.elapsed_ms)
         partition.lead(LEADER_EPOCH, replicas=(1, FOLLOWER_ID), now_ms=NOW_MS)
         partition.append([batch_of(b"first", timestamp=NOW_MS)], NOW_MS)
         self.all.add(partition)

@@ -34,6 +34,9 @@ class ManualHost:
     def now_ms(self) -> int:
         return int(self.time_ms) + self.clock_leap_ms
 
+    def elapsed_ms(self) -> int:
+        return int(self.time_ms)
+
     def call_soon(self, callback: Callable[[], object]) -> None:
         self._soon.append(callback)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from strandline.broker.partition import Partition
 from strandline.log.log import Log
 from strandline.model.partitions import TopicPartition
@@ -14,10 +16,13 @@ FOLLOWER_ID = 2
 
 
 class Nobody:
-    """Carries out nothing: what a partition wants of others is of no interest here."""
+    """Carries out nothing of what a partition wants of others."""
+
+    def __init__(self) -> None:
+        self.effects: list[ReplicaEffect] = []
 
     def carry_out(self, partition: Partition, effects: tuple[ReplicaEffect, ...]) -> None:
-        pass
+        self.effects += effects
 
     def follower_flushed(self, partition: Partition) -> None:
         pass
@@ -25,16 +30,24 @@ class Nobody:
 
 class PartitionAlone(Partition):
     def __init__(
-        self, name: TopicPartition, topic_id: bytes, log: Log, min_insync_replicas: int = 1, high_watermark: int = 0
+        self,
+        name: TopicPartition,
+        topic_id: bytes,
+        log: Log,
+        min_insync_replicas: int = 1,
+        high_watermark: int = 0,
+        elapsed_ms: Callable[[], int] = lambda: 0,
     ) -> None:
+        self.nobody = Nobody()
         super().__init__(
             name,
             topic_id,
             log,
             BROKER_ID,
-            owner=Nobody(),
+            owner=self.nobody,
             live_brokers={BROKER_ID: 1, FOLLOWER_ID: 2},
             settings=ReplicationSettings(min_insync_replicas=min_insync_replicas),
+            elapsed_ms=elapsed_ms,
             high_watermark=high_watermark,
         )
         self._decisions = 0

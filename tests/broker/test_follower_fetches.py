@@ -110,7 +110,7 @@ def test_a_follower_of_quiet_partitions_stays_caught_up(leader: Leader) -> None:
         leader.wait()
     leader.write(0)
     partition = leader.partitions[0]
-    partition.check_followers(leader.host.now_ms())
+    partition.check_followers()
     assert partition.leader is not None
     assert partition.leader.effects == []
     assert partition.leader.pending is None

@@ -205,7 +205,7 @@ def test_sessions_go_by_time_that_passes_not_by_the_clock_on_the_wall(leap_ms: i
 def test_a_timer_whose_records_cannot_be_written_fires_again() -> None:
     led = led_partition()
     joined = member_of(led)
-    led.partition.settings_changed(ReplicationSettings(min_insync_replicas=2), 0)
+    led.partition.settings_changed(ReplicationSettings(min_insync_replicas=2))
     led.partition.lead(replicas=(1, 2), isr=(1,))
     led.host.pass_time(SESSION_MS)
     led.partition.lead()

@@ -32,7 +32,7 @@ class LatePartition:
         self.name = name
         self.heard: list[object] = []
 
-    def heard_from_store(self, event: object, _now_ms: int) -> None:
+    def heard_from_store(self, event: object) -> None:
         self.heard.append(event)
 
 

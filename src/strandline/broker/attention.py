@@ -77,16 +77,12 @@ class Attention:
         self._timer: Timer | None = None
         self._rings_ms = NEVER_MS
 
-    def is_due(self, replica_epoch: int, now_ms: int) -> bool:
+    def is_due(self, replica_epoch: int, elapsed_ms: int) -> bool:
         """Whether to look at all: it is time, or the follower lives another life (KIP-903)."""
-        return (
-            now_ms - self._looked_at_all_ms >= self._look_at_all_every_ms
-            or now_ms < self._looked_at_all_ms
-            or replica_epoch != self._replica_epoch
-        )
+        return elapsed_ms - self._looked_at_all_ms >= self._look_at_all_every_ms or replica_epoch != self._replica_epoch
 
-    def want_all(self, followed: Iterable[Followed], replica_epoch: int, now_ms: int) -> None:
-        self._looked_at_all_ms, self._replica_epoch = now_ms, replica_epoch
+    def want_all(self, followed: Iterable[Followed], replica_epoch: int, elapsed_ms: int) -> None:
+        self._looked_at_all_ms, self._replica_epoch = elapsed_ms, replica_epoch
         for each in followed:
             self.wanted[each] = None
 
@@ -100,14 +96,14 @@ class Attention:
             lag_max_ms = partition.settings.replica_lag_time_max_ms
             self._look_at_all_every_ms = min(LOOK_AT_ALL_MS, lag_max_ms // LOOKS_IN_LAG_TIME)
 
-    def wake_after(self, wait_ms: int, now_ms: int, host: Host) -> None:
+    def wake_after(self, wait_ms: int, elapsed_ms: int, host: Host) -> None:
         """A fetch nearly always has its answer long before its time is up. One timer does for all of a session's: where
         one rings before, who waits then sets it again."""
         if self._timer is not None:
-            if now_ms <= self._rings_ms <= now_ms + wait_ms:
+            if elapsed_ms <= self._rings_ms <= elapsed_ms + wait_ms:
                 return
             self._timer.cancel()
-        self._rings_ms = now_ms + wait_ms
+        self._rings_ms = elapsed_ms + wait_ms
         self._timer = host.call_later(wait_ms, self._time_passed)
 
     def _time_passed(self) -> None:

@@ -235,9 +235,9 @@ class Broker:
     async def _end_of_procedures(self) -> None:
         """A topic that is being created is created: what procedures wait for comes by itself, unless it has to come
         from other brokers."""
-        deadline = self.host.now_ms() + LAST_WORK_MS
+        deadline = self.host.elapsed_ms() + LAST_WORK_MS
         while not (self._is_store_idle() and self.host.is_idle and self._is_membership_idle()):
-            if self.host.now_ms() > deadline:
+            if self.host.elapsed_ms() > deadline:
                 logger.warning("something that was asked for is not done, and this broker stops")
                 return
             await pause(self.host, IDLE_CHECK_MS)

@@ -97,7 +97,7 @@ class Office:
         if not self._reads.is_open:
             return
         if self.controller.is_active:
-            self.controller.step(ControllerMoved(reason), self._host.now_ms())
+            self.controller.step(ControllerMoved(reason), self._host.elapsed_ms())
         self._reads.close()
         self._outbox.close()
         for timer in self._timers.values():
@@ -129,7 +129,7 @@ class Office:
             unclean_topics,
             {name: restarted_since(node, leaderships[name], brokers) for name, node in states.items()},
         )
-        self._carry_out(self.controller.take_over(snapshot, self._host.now_ms()))
+        self._carry_out(self.controller.take_over(snapshot, self._host.elapsed_ms()))
         self.is_in_charge = True
         early, self._early = self._early, []
         for event in early:
@@ -156,7 +156,7 @@ class Office:
         if self._reads.is_open and not self.is_in_charge:
             self._early += events
         elif self._reads.is_open:
-            self._carry_out(self.controller.steps(events, self._host.now_ms()))
+            self._carry_out(self.controller.steps(events, self._host.elapsed_ms()))
 
     def ask(self, make_requests: Sequence[Callable[[int], Request]]) -> list[Answer[Reply]]:
         first = self._next_request + 1
@@ -200,7 +200,7 @@ class Office:
     def _set_timer(self, kind: TimerKind, at_ms: int) -> None:
         if kind in self._timers:
             self._timers[kind].cancel()
-        delay_ms = max(0, at_ms - self._host.now_ms())
+        delay_ms = max(0, at_ms - self._host.elapsed_ms())
         self._timers[kind] = self._host.call_later(delay_ms, lambda: self.step(TimerFired(kind)))
 
     def _reply(self, reply: Reply) -> None:

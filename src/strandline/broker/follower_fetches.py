@@ -67,7 +67,7 @@ class FollowerFetches:
 
     def answer(self, request: Request, asked: FetchRequest) -> Body | Instead:
         try:
-            context = self._sessions.context(request.api_version, asked, self.host.now_ms())
+            context = self._sessions.context(request.api_version, asked, self.host.elapsed_ms())
         except Refused as refused:
             return encode_fetch_response(request.api_version, FetchResponse(error_code=refused.error_code))
         if context.is_incremental:
@@ -81,15 +81,15 @@ class FollowerFetches:
             request.connection.lane = lane
 
     def goes_on(self, session: FetchSession, session_epoch: int) -> bool:
-        return self._sessions.goes_on(session, session_epoch, self.host.now_ms())
+        return self._sessions.goes_on(session, session_epoch, self.host.elapsed_ms())
 
     def answer_next(self, request: Request, asked: FetchRequest, context: FetchContext) -> Body | Instead:
         """Of a session that has been told what this request says."""
-        now_ms, replica, session = self.host.now_ms(), asked.replica_state, context.session
+        elapsed_ms, replica, session = self.host.elapsed_ms(), asked.replica_state, context.session
         attention = Attention() if session is None or session.attention is None else session.attention
-        if attention.is_due(replica.replica_epoch, now_ms):
-            attention.want_all(context.followed, replica.replica_epoch, now_ms)
-        answers, is_enough = self.look(context, attention, asked, now_ms)
+        if attention.is_due(replica.replica_epoch, elapsed_ms):
+            attention.want_all(context.followed, replica.replica_epoch, elapsed_ms)
+        answers, is_enough = self.look(context, attention, asked, elapsed_ms)
         if is_enough or asked.max_wait_ms <= 0:
             return self.body(request.api_version, context, attention, answers)
         FollowerPoll(self, request, asked, context, attention)
@@ -230,18 +230,18 @@ class FollowerPoll(LongPoll[FollowerFetches, Attention]):
     __slots__ = ("_ends_ms",)
 
     def _begin(self) -> None:
-        now_ms = self._fetches.host.now_ms()
-        self._ends_ms = now_ms + self._asked.max_wait_ms
+        elapsed_ms = self._fetches.host.elapsed_ms()
+        self._ends_ms = elapsed_ms + self._asked.max_wait_ms
         self._watched.waiting = self
-        self._watched.wake_after(self._asked.max_wait_ms, now_ms, self._fetches.host)
+        self._watched.wake_after(self._asked.max_wait_ms, elapsed_ms, self._fetches.host)
 
     def time_passed(self) -> None:
         """Some has, since this fetch or one before it began to wait."""
-        now_ms = self._fetches.host.now_ms()
-        left_ms = self._ends_ms - now_ms
-        if 0 < left_ms <= self._asked.max_wait_ms:
-            self._watched.wake_after(left_ms, now_ms, self._fetches.host)
-        else:  # more is left than there was if somebody has set the clock back
+        elapsed_ms = self._fetches.host.elapsed_ms()
+        left_ms = self._ends_ms - elapsed_ms
+        if left_ms > 0:
+            self._watched.wake_after(left_ms, elapsed_ms, self._fetches.host)
+        else:
             self._look(is_last=True)
 
     def _body(self, is_last: bool) -> Body | None:

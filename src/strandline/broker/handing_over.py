@@ -106,8 +106,8 @@ class HandingOver:
             _end(waiting)
 
     async def _pause(self, before: Surroundings, backoff_ms: int) -> None:
-        until_ms = self._host.now_ms() + backoff_ms
-        while self._host.now_ms() < until_ms and self._surroundings() == before:
+        until_ms = self._host.elapsed_ms() + backoff_ms
+        while self._host.elapsed_ms() < until_ms and self._surroundings() == before:
             await pause(self._host, LOOK_MS)
 
     def _surroundings(self) -> Surroundings:

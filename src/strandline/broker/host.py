@@ -26,7 +26,11 @@ class Timer(Protocol):
 
 class Host(Protocol):
     def now_ms(self) -> int:
-        """Wall-clock time, as records and retention want it."""
+        """Wall-clock time, as records and retention want it. Somebody may set it, by an hour and back."""
+        ...
+
+    def elapsed_ms(self) -> int:
+        """From a moment that nobody knows: for how long something takes, lags or waits, whatever the wall says."""
         ...
 
     def call_soon(self, callback: Callable[[], object]) -> None: ...
@@ -54,6 +58,9 @@ class LoopHost:
 
     def now_ms(self) -> int:
         return time.time_ns() // 1_000_000
+
+    def elapsed_ms(self) -> int:
+        return time.monotonic_ns() // 1_000_000
 
     def call_soon(self, callback: Callable[[], object]) -> None:
         self._loop.call_soon(callback)

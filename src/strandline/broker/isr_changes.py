@@ -46,7 +46,7 @@ class IsrChanges:
         self._session = session
         self._live_brokers = live_brokers
         self._host = host
-        self._notices = IsrChangeNotices(host.now_ms())
+        self._notices = IsrChangeNotices(host.elapsed_ms())
         self._is_checking_notices = False
         self._is_open = True
         self._under_way: dict[TopicPartition, Answer[None]] = {}  # a leader has one at a time
@@ -77,7 +77,7 @@ class IsrChanges:
         for member, broker_epoch in zip(change.isr, change.broker_epochs, strict=True):
             if broker_epoch not in (NO_BROKER_EPOCH, self._live_brokers.get(member, NO_BROKER_EPOCH)):
                 refused = IsrRefused(change, ErrorCode.INELIGIBLE_REPLICA)
-                partition.heard_from_store(refused, self._host.now_ms())
+                partition.heard_from_store(refused)
                 return
         event: IsrCommitted | IsrRefused | IsrUnknown
         try:
@@ -99,7 +99,7 @@ class IsrChanges:
             event = IsrUnknown(change, str(mismatch))
         except StoreError as failure:
             event = IsrUnknown(change, str(failure))
-        partition.heard_from_store(event, self._host.now_ms())
+        partition.heard_from_store(event)
 
     async def _write(self, write: SetData, change: AlterIsr) -> int:
         """The version after it."""
@@ -130,7 +130,7 @@ class IsrChanges:
             return
         state = decode_partition_state(partition.name, node.data)
         read = PartitionStateRead(state.leader, state.leader_epoch, state.isr, node.stat.version)
-        partition.heard_from_store(read, self._host.now_ms())
+        partition.heard_from_store(read)
 
     # Notices.
 
@@ -139,7 +139,7 @@ class IsrChanges:
 
     def _notice(self, *partitions: TopicPartition) -> None:
         for partition in partitions:
-            self._notices.changed(partition, self._host.now_ms())
+            self._notices.changed(partition, self._host.elapsed_ms())
         if not self._is_checking_notices:
             self._is_checking_notices = True
             self._host.call_later(CHECK_INTERVAL_MS, self._check_notices)
@@ -148,10 +148,10 @@ class IsrChanges:
         """As long as there is something to tell."""
         if not self._is_open:
             return
-        due = self._notices.due(self._host.now_ms())
+        due = self._notices.due(self._host.elapsed_ms())
         self._is_checking_notices = not due
         if due:
-            self._notices.told(due, self._host.now_ms())
+            self._notices.told(due, self._host.elapsed_ms())
             begin(self._tell_controller(due))
         else:
             self._host.call_later(CHECK_INTERVAL_MS, self._check_notices)

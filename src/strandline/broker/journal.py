@@ -111,7 +111,7 @@ class JournalWriter:
         host: Host,
     ) -> None:
         self._settings = settings
-        self._alone_until_ms = host.now_ms() + COMPANY_WAIT_MS
+        self._alone_until_ms = host.elapsed_ms() + COMPANY_WAIT_MS
         self._broker_id = broker_id
         self._queue = queue
         self._topics = topics
@@ -133,8 +133,8 @@ class JournalWriter:
         if self._timer is not None:
             self._timer.cancel()
             self._begin()
-        deadline_ms = self._host.now_ms() + LAST_WORDS_MS
-        while self._is_writing and self._host.now_ms() < deadline_ms:
+        deadline_ms = self._host.elapsed_ms() + LAST_WORDS_MS
+        while self._is_writing and self._host.elapsed_ms() < deadline_ms:
             await pause(self._host, LOOK_MS)
 
     def close(self) -> None:
@@ -172,7 +172,7 @@ class JournalWriter:
     def _check_company(self) -> None:
         """Brokers of a new cluster come one after the other, and a journal that only the first has would go with it."""
         missing = self._settings.journal_replication_factor - len(self._image.brokers)
-        if missing > 0 and self._host.now_ms() < self._alone_until_ms:
+        if missing > 0 and self._host.elapsed_ms() < self._alone_until_ms:
             raise Refused(ErrorCode.INVALID_REPLICATION_FACTOR, f"{missing} more brokers are waited for")
 
     async def _append(self, entries: list[Entry]) -> None:

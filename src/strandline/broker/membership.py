@@ -147,7 +147,7 @@ class Membership:
             await adopt_folders(broker.controlled)
         await self.live_brokers.read()
         self._addresses = addresses
-        await self._register(self._host.now_ms() + self._patience_ms())
+        await self._register(self._host.elapsed_ms() + self._patience_ms())
         topics = (await broker.session.children(paths.TOPICS)).names
         self._coming_up.expect(topics, going=(await broker.session.children(paths.DELETE_TOPICS)).names)
         self.notices.start()
@@ -185,7 +185,7 @@ class Membership:
             except SessionOver:
                 raise
             except (StoreError, IdInUse) as failure:
-                if deadline_ms is not None and self._host.now_ms() > deadline_ms:
+                if deadline_ms is not None and self._host.elapsed_ms() > deadline_ms:
                     raise
                 logger.info("not registered yet: %s", failure)
                 await pause(self._host, REGISTER_AGAIN_MS)
@@ -210,8 +210,8 @@ class Membership:
         self.early_topics.close()
         self.replicas.prepare_to_leave()
         await self._handing_over.hand_over(self._broker.configuration.of_broker(ShutdownSettings))
-        until_ms = self._host.now_ms() + LAST_ORDERS_MS
-        while not self.loop.is_idle and self._host.now_ms() < until_ms:
+        until_ms = self._host.elapsed_ms() + LAST_ORDERS_MS
+        while not self.loop.is_idle and self._host.elapsed_ms() < until_ms:
             await pause(self._host, LOOK_MS)  # if we are the controller, the others hear of it from us
         await self.journal_writer.last_words()
 

@@ -16,7 +16,7 @@ later, never inside the call.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 
 from strandline.broker.cluster_image import INTERNAL_TOPICS
@@ -68,8 +68,8 @@ class PartitionOwner(Protocol):
 
 class Partition:
     __slots__ = (
-        "_end_watchers", "_owner", "_replica", "_watchers", "broker_id", "high_watermark", "is_internal", "leader",
-        "log", "name", "topic_id",
+        "_elapsed_ms", "_end_watchers", "_owner", "_replica", "_watchers", "broker_id", "high_watermark", "is_internal",
+        "leader", "log", "name", "topic_id",
     )  # fmt: skip
 
     def __init__(
@@ -82,6 +82,7 @@ class Partition:
         owner: PartitionOwner,
         live_brokers: Mapping[int, int],
         settings: ReplicationSettings,
+        elapsed_ms: Callable[[], int],
         high_watermark: int = 0,
     ) -> None:
         """`high_watermark` is the checkpoint's."""
@@ -92,6 +93,7 @@ class Partition:
         self.is_internal = name.topic in INTERNAL_TOPICS  # written by coordinators, never by a client
         self.leader: Leader | None = None
         self._owner = owner
+        self._elapsed_ms = elapsed_ms
         self._replica = Replica(
             broker_id=broker_id,
             log=log,
@@ -132,7 +134,7 @@ class Partition:
     # What the controller and the store say.
 
     def decide(self, decision: LeaderAndIsr, now_ms: int) -> None:
-        effects = self._replica.decide(decision, now_ms)
+        effects = self._replica.decide(decision, self._elapsed_ms())
         self.leader = self._replica.leader
         self._do(effects, now_ms)
         self._settle_doubt(decision, now_ms)
@@ -158,18 +160,18 @@ class Partition:
         self._tell(self._watchers)
         self._tell_of_end()
 
-    def heard_from_store(self, event: LeaderEvent, now_ms: int) -> None:
+    def heard_from_store(self, event: LeaderEvent) -> None:
         """What became of an ISR that we proposed."""
         if self.leader is not None:
-            self._moved(self.leader.handle(event, now_ms))
+            self._moved(self.leader.handle(event, self._elapsed_ms()))
 
-    def check_followers(self, now_ms: int) -> None:
+    def check_followers(self) -> None:
         """Now and then: who has fallen behind."""
         if self.leader is not None:
-            self._moved(self.leader.maybe_shrink_isr(now_ms))
+            self._moved(self.leader.maybe_shrink_isr(self._elapsed_ms()))
 
-    def settings_changed(self, settings: ReplicationSettings, now_ms: int) -> None:
-        self._moved(self._replica.settings_changed(settings, now_ms))
+    def settings_changed(self, settings: ReplicationSettings) -> None:
+        self._moved(self._replica.settings_changed(settings, self._elapsed_ms()))
 
     def has_failed(self) -> None:
         """The log takes and gives nothing any more: whoever waits for it waits in vain."""
@@ -185,7 +187,7 @@ class Partition:
         leader = self.leader
         assert leader is not None
         outcomes = self.log.append(batches, leader_epoch=leader.leader_epoch, now_ms=now_ms, from_client=from_client)
-        moved = leader.appended(self.log.log_end_offset, now_ms)
+        moved = leader.appended(self.log.log_end_offset, self._elapsed_ms())
         if moved is not None:
             self._moved(moved)
         if self._end_watchers:
@@ -193,13 +195,14 @@ class Partition:
         return outcomes
 
     def follower_fetched(
-        self, replica_id: int, fetch_offset: int, now_ms: int, log_start_offset: int, broker_epoch: int
+        self, replica_id: int, fetch_offset: int, elapsed_ms: int, log_start_offset: int, broker_epoch: int
     ) -> None:
-        """Before its answer is made: it has everything below `fetch_offset`."""
+        """Before its answer is made: it has everything below `fetch_offset`. One reading of the clock does for all
+        partitions of a fetch."""
         leader = self.leader
         assert leader is not None
         leader.log_start_offset = self.log.log_start_offset
-        self._moved(leader.follower_fetched(replica_id, fetch_offset, now_ms, log_start_offset, broker_epoch))
+        self._moved(leader.follower_fetched(replica_id, fetch_offset, elapsed_ms, log_start_offset, broker_epoch))
 
     def advance_log_start(self, offset: int) -> None:
         """DeleteRecords. Followers have to hear of it (SPEC C4)."""

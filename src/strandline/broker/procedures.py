@@ -95,12 +95,12 @@ async def each_of(procedures: Iterable[Procedure[Value]]) -> list[Value]:
 async def in_turns(host: Host, items: Iterable[Item], function: Callable[[Item], Value]) -> list[Value]:
     """For many items of one request: after some milliseconds, others have their turn."""
     values = []
-    began_ms = host.now_ms()
+    began_ms = host.elapsed_ms()
     for item in items:
         values.append(function(item))
-        if not 0 <= host.now_ms() - began_ms < TURN_MS:  # the clock may have been set back
+        if host.elapsed_ms() - began_ms >= TURN_MS:
             await in_thread(host, lambda: None)  # there and back, like any work that a stop waits for
-            began_ms = host.now_ms()
+            began_ms = host.elapsed_ms()
     return values
 
 

@@ -54,7 +54,7 @@ class ProducerIdBlocks:
 
     def replenish(self) -> None:
         """Ask for the next block where it is time to."""
-        if self.ids.wants_block(self._host.now_ms()):
+        if self.ids.wants_block(self._host.elapsed_ms()):
             self.ids.requested()
             begin(self._take_block())
 
@@ -62,7 +62,7 @@ class ProducerIdBlocks:
         try:
             self.ids.received(await self._next_block())
         except (StoreError, NoProducerIds) as failure:
-            self.ids.failed(self._host.now_ms())
+            self.ids.failed(self._host.elapsed_ms())
             logger.warning("no producer ids from the store: %s", failure)
             self._tell(failure)
         else:

@@ -145,9 +145,9 @@ class ReplicaFetcher:
         self._timer = None
         if self._is_asking or not self._partitions:
             return
-        now_ms = self._host.now_ms()
-        if self._is_time_for_all(now_ms):
-            self._asked_all_ms = now_ms
+        elapsed_ms = self._host.elapsed_ms()
+        if self._is_time_for_all(elapsed_ms):
+            self._asked_all_ms = elapsed_ms
             self._unsettled = dict.fromkeys(self._partitions | self._asked)
         epochs: list[tuple[Partition, AskEpochEnd]] = []
         offsets: list[tuple[Partition, AskOffset]] = []
@@ -156,7 +156,7 @@ class ReplicaFetcher:
         unflushed: list[Log] = []
         for key in self._unsettled:
             partition = self._partitions.get(key)
-            request = None if partition is None else self._request_of(partition, now_ms)
+            request = None if partition is None else self._request_of(partition, elapsed_ms)
             if partition is not None:
                 match request:
                     case Fetch() if not self._quotas.holds_us_back(partition):
@@ -177,9 +177,9 @@ class ReplicaFetcher:
         elif offsets:
             self._ask_offsets(offsets)
         elif fetches or len(self._asked) > len(forgotten):
-            self._fetch(fetches, forgotten, now_ms)
+            self._fetch(fetches, forgotten, elapsed_ms)
         else:
-            self._soon(min(self._next_try_in_ms(now_ms), self._settings.replica_fetch_backoff_ms))
+            self._soon(min(self._next_try_in_ms(elapsed_ms), self._settings.replica_fetch_backoff_ms))
 
     def _flush_first(self, logs: list[Log]) -> None:
         """To ask for what comes next is to say that we have what comes before: with `flush.messages`, on the disk.
@@ -188,28 +188,28 @@ class ReplicaFetcher:
             log.flush_wanted(log.log_end_offset)
         self._soon(self._settings.replica_fetch_backoff_ms)
 
-    def _is_time_for_all(self, now_ms: int) -> bool:
+    def _is_time_for_all(self, elapsed_ms: int) -> bool:
         if self._session_epoch == FIRST_EPOCH or self._quotas.follower.lists:  # a rate is a matter of all
             return True
-        return not 0 <= now_ms - self._asked_all_ms < ASK_ALL_MS
+        return elapsed_ms - self._asked_all_ms >= ASK_ALL_MS
 
-    def _next_try_in_ms(self, now_ms: int) -> int:
+    def _next_try_in_ms(self, elapsed_ms: int) -> int:
         """Of those that have to wait until they may ask again."""
         least = INT_MAX
         for key in self._unsettled:
             partition = self._partitions.get(key)
             if partition is not None and partition.follower is not None:
-                wait_ms = partition.follower.try_again_ms - now_ms
+                wait_ms = partition.follower.try_again_ms - elapsed_ms
                 least = wait_ms if 0 < wait_ms < least else least
         return least
 
-    def _request_of(self, partition: Partition, now_ms: int) -> FollowerRequest | None:
+    def _request_of(self, partition: Partition, elapsed_ms: int) -> FollowerRequest | None:
         """None of a log that has failed: it may count what it could not write, and to ask for more would be to say that
         it is there."""
         follower = partition.follower
         if follower is None or follower.leader != self._leader_id or partition.log.failure is not None:
             return None
-        return follower.request(now_ms)
+        return follower.request(elapsed_ms)
 
     def _ask_epoch_ends(self, asked: list[tuple[Partition, AskEpochEnd]]) -> None:
         topics = [
@@ -227,7 +227,7 @@ class ReplicaFetcher:
     def _epoch_ends_answered(
         self, asked: list[tuple[Partition, AskEpochEnd]], response: OffsetForLeaderEpochResponse
     ) -> None:
-        now_ms = self._host.now_ms()
+        elapsed_ms = self._host.elapsed_ms()
         found = {(topic.topic, end.partition): end for topic in response.topics for end in topic.partitions}
         for partition, request in asked:
             end = found.get(partition.name)
@@ -235,7 +235,7 @@ class ReplicaFetcher:
             if end is not None and follower is not None:
                 error_code = ErrorCode(end.error_code)
                 epoch_end = EpochEnd(end.leader_epoch, end.end_offset)
-                self._carry_out(partition, follower.epoch_end_answered(request, error_code, epoch_end, now_ms))
+                self._carry_out(partition, follower.epoch_end_answered(request, error_code, epoch_end, elapsed_ms))
 
     def _ask_offsets(self, asked: list[tuple[Partition, AskOffset]]) -> None:
         topics = [
@@ -254,21 +254,21 @@ class ReplicaFetcher:
         )
 
     def _offsets_answered(self, asked: list[tuple[Partition, AskOffset]], response: ListOffsetsResponse) -> None:
-        now_ms = self._host.now_ms()
+        elapsed_ms = self._host.elapsed_ms()
         found = {(topic.name, each.partition_index): each for topic in response.topics for each in topic.partitions}
         for partition, request in asked:
             each, follower = found.get(partition.name), partition.follower
             if each is not None and follower is not None:
                 error_code = ErrorCode(each.error_code)
-                self._carry_out(partition, follower.offset_answered(request, error_code, each.offset, now_ms))
+                self._carry_out(partition, follower.offset_answered(request, error_code, each.offset, elapsed_ms))
 
     # Fetching.
 
-    def _fetch(self, fetches: dict[Key, Fetch], forgotten: list[Key], now_ms: int) -> None:
+    def _fetch(self, fetches: dict[Key, Fetch], forgotten: list[Key], elapsed_ms: int) -> None:
         settings = self._settings
         request = FetchRequest(
             replica_state=ReplicaState(self._broker_id, self._broker_epoch()),
-            max_wait_ms=min(settings.replica_fetch_wait_max_ms, self._next_try_in_ms(now_ms)),
+            max_wait_ms=min(settings.replica_fetch_wait_max_ms, self._next_try_in_ms(elapsed_ms)),
             min_bytes=settings.replica_fetch_min_bytes,
             max_bytes=settings.replica_fetch_response_max_bytes,
             session_id=self._session_id,
@@ -347,19 +347,18 @@ class ReplicaFetcher:
             data.log_start_offset,
             EpochEnd(diverging.epoch, diverging.end_offset) if diverging.epoch >= 0 else None,
         )
-        effects = follower.fetch_answered(request, answer, self._host.now_ms())
+        effects = follower.fetch_answered(request, answer, self._host.elapsed_ms())
         self._carry_out(partition, effects, records)
 
     def _carry_out(
         self, partition: Partition, effects: Sequence[ReplicaEffect], records: bytes | memoryview = b""
     ) -> None:
-        now_ms = self._host.now_ms()
         try:
-            partition.follow(effects, now_ms, records)
+            partition.follow(effects, self._host.now_ms(), records)
         except CorruptData as damage:
             logger.error("%s: what leader %d sent cannot be used: %s", partition.name, self._leader_id, damage)
             if partition.follower is not None:
-                partition.follower.no_answer(now_ms)
+                partition.follower.no_answer(self._host.elapsed_ms())
         except StorageFailed as failure:
             logger.error("%s is not followed any more: %s", partition.name, failure)
             self.unfollow(partition)

@@ -183,6 +183,7 @@ class Replicas:
             owner=self,
             live_brokers=self._live_brokers,
             settings=self._settings_of(name.topic),
+            elapsed_ms=self._host.elapsed_ms,
             high_watermark=self._high_watermarks.pop(name, 0),
         )
         self._partitions.add(partition)
@@ -298,11 +299,9 @@ class Replicas:
 
     def check_followers(self) -> None:
         """Every half of `replica.lag.time.max.ms`."""
-        now_ms = self._host.now_ms()
         for partition in self._partitions:
-            partition.check_followers(now_ms)
+            partition.check_followers()
 
     def settings_changed(self) -> None:
-        now_ms = self._host.now_ms()
         for partition in self._partitions:
-            partition.settings_changed(self._settings_of(partition.name.topic), now_ms)
+            partition.settings_changed(self._settings_of(partition.name.topic))

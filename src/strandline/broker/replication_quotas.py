@@ -33,11 +33,11 @@ class Side:
 
     def count(self, partition: Partition, byte_count: int) -> None:
         if self.lists and self.is_throttled(partition):
-            self.throttle.record(byte_count, self._host.now_ms())
+            self.throttle.record(byte_count, self._host.elapsed_ms())
 
     def must_wait(self, partition: Partition) -> bool:
         """Of a replica that is not in sync."""
-        return bool(self.lists) and self.is_throttled(partition) and self.throttle.is_exceeded(self._host.now_ms())
+        return bool(self.lists) and self.is_throttled(partition) and self.throttle.is_exceeded(self._host.elapsed_ms())
 
 
 class ReplicationQuotas:

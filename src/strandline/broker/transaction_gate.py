@@ -45,7 +45,7 @@ class TransactionGate:
         known = known_producer(partition, batch.producer_id)
         bumps_epoch = support is ProducerSupport.EPOCH_BUMPS
         try:
-            token = verifications.begin(batch, known, bumps_epoch=bumps_epoch, now_ms=self._host.now_ms())
+            token = verifications.begin(batch, known, bumps_epoch=bumps_epoch, now_ms=self._host.elapsed_ms())
         except Refused as refused:
             raise Refused(producer_error(refused.error_code, support), refused.reason) from None
         if token is not None and not self._is_watching:
@@ -72,7 +72,7 @@ class TransactionGate:
 
     def _expire(self) -> None:
         self._is_watching = False
-        now_ms = self._host.now_ms()
+        now_ms = self._host.elapsed_ms()
         for partition, verifications in list(self._of_partition.items()):
             verifications.expire(now_ms, partition.log.producer_id_expiration_ms)
             if not len(verifications):

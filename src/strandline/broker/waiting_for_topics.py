@@ -42,8 +42,8 @@ class WaitingForTopics:
 
     async def until(self, holds: Callable[[], bool], timeout_ms: int) -> None:
         """For what nobody tells of: asked again and again, less often the longer it takes."""
-        deadline_ms, pause_ms = self._host.now_ms() + timeout_ms, float(ASK_AGAIN_MS)
-        while not holds() and self._host.now_ms() < deadline_ms:
+        deadline_ms, pause_ms = self._host.elapsed_ms() + timeout_ms, float(ASK_AGAIN_MS)
+        while not holds() and self._host.elapsed_ms() < deadline_ms:
             pause: Answer[None] = Answer()
             self._host.call_later(pause_ms, partial(_deliver, pause))
             pause_ms = min(1.1 * pause_ms, ASK_AGAIN_MS_MAX)

@@ -30,6 +30,9 @@ class SimulatedHost(Process):
     def now_ms(self) -> int:
         return self.world.now_ms + self.clock_offset_ms
 
+    def elapsed_ms(self) -> int:
+        return self.world.now_ms
+
     def call_soon(self, callback: Callable[[], object]) -> None:
         self.world.after(0, callback, self)
 

@@ -109,7 +109,7 @@ class FaultyPeers(SocketPeers):
             return super().ask(broker_id, request, response, version=version, purpose=purpose, timeout_ms=timeout_ms)
         answer: Answer[M] = Answer()
         if not self._network.passes(self._own_id, broker_id) or self._network.loses(request.api_key):
-            self._lose(answer, broker_id, self._host.now_ms() + timeout_ms)
+            self._lose(answer, broker_id, self._host.elapsed_ms() + timeout_ms)
             return answer
 
         def came(outcome: Answer[M]) -> None:
@@ -117,7 +117,7 @@ class FaultyPeers(SocketPeers):
             if self._network.passes(broker_id, self._own_id):
                 answer.deliver(outcome.error or outcome.value())
             else:
-                self._lose(answer, broker_id, self._host.now_ms() + timeout_ms)
+                self._lose(answer, broker_id, self._host.elapsed_ms() + timeout_ms)
 
         def begun(body: memoryview) -> None:
             if hear_begun is not None and self._network.passes(broker_id, self._own_id):
@@ -136,7 +136,7 @@ class FaultyPeers(SocketPeers):
 
     def _lose(self, answer: Answer[M], broker_id: int, deadline_ms: int) -> None:
         def look() -> None:
-            if self._network.passes(self._own_id, broker_id) or self._host.now_ms() >= deadline_ms:
+            if self._network.passes(self._own_id, broker_id) or self._host.elapsed_ms() >= deadline_ms:
                 answer.deliver(PeerFailed(f"broker {broker_id} did not answer"))
             else:
                 self._host.call_later(LOOK_AGAIN_MS, look)

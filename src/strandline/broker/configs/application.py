@@ -48,4 +48,4 @@ class SettingsInForce:
         replication_settings = self._configuration.of_topic(ReplicationSettings, topic)
         for partition in partitions.values():
             partition.log.change_settings(log_settings)
-            partition.settings_changed(replication_settings, self._host.now_ms())
+            partition.settings_changed(replication_settings)

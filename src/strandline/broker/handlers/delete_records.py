@@ -89,11 +89,11 @@ def delete_records_handler(partitions: Partitions, directories: LogDirectories, 
         return result
 
     async def until_over(deletions: list[Deletion], timeout_ms: int) -> None:
-        until_ms = host.now_ms() + timeout_ms
+        until_ms = host.elapsed_ms() + timeout_ms
         while True:
             for deletion in deletions:
                 deletion.look()
-            left_ms = until_ms - host.now_ms()
+            left_ms = until_ms - host.elapsed_ms()
             if left_ms <= 0 or all(deletion.is_over for deletion in deletions):
                 return
             await pause(host, min(LOOK_MS, left_ms))

@@ -30,7 +30,7 @@ def describe_replicas_handler(partitions: Partitions, host: Host) -> Handler:
         partition = partitions.find(TopicPartition(topic, asked.partition_index))
         if partition is None:
             return ReplicaDescription(asked.partition_index, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
-        description = _describe(partition, host.now_ms())
+        description = _describe(partition, host.elapsed_ms())
         try:
             if asked.offset != NO_OFFSET:
                 description.places = _places(partition.log, asked.offset)

@@ -77,7 +77,7 @@ class FetchHandler:
         return Instead.PARKED
 
     def context(self, version: int, asked: FetchRequest) -> FetchContext:
-        return self._sessions.context(version, asked, self.host.now_ms())
+        return self._sessions.context(version, asked, self.host.elapsed_ms())
 
     def _open_lane(self, request: Request, asked: FetchRequest, followed: FollowedPartition) -> None:
         """If the next request of the connection looks like this one, it will be known by that."""
