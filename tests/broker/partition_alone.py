@@ -21,7 +21,7 @@ class Nobody:
     def __init__(self) -> None:
         self.effects: list[ReplicaEffect] = []
 
-    def carry_out(self, partition: Partition, effects: tuple[ReplicaEffect, ...]) -> None:
+    def carry_out(self, _: Partition, effects: tuple[ReplicaEffect, ...]) -> None:
         self.effects += effects
 
     def follower_flushed(self, partition: Partition) -> None:

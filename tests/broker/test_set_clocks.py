@@ -1,5 +1,5 @@
-"""Somebody sets the clock on the wall, or a virtual machine wakes from a long sleep. Who waits, lags or tries again does
-so by another clock (SPEC R1, R3): one that was an hour ahead and was set right stopped a follower for an hour."""
+"""Somebody sets the clock on the wall, or a virtual machine wakes from a long sleep. Who waits, lags or tries again
+does so by another clock (SPEC R1, R3): one that was an hour ahead and was set right stopped a follower for an hour."""
 
 from __future__ import annotations
 

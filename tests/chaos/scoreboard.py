@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tests.chaos.availability import Acknowledgements, Percentiles, percentiles
+from tests.chaos.limits import REPLACED_MAX
 from tests.chaos.nemesis import Struck
 from tests.chaos.spark_account import SparkAccount
 
@@ -26,7 +27,6 @@ ORDER = (
 )
 LOST = (Kind.LOST_WRITE, Kind.UNSEEN)
 SOUND, UNSOUND, VOID = 0, 1, 3
-REPLACED_MAX = 2  # beyond that it is no accident of a client
 
 
 @dataclass

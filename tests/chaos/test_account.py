@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 from tests.broker.running_broker import batch_of
 from tests.chaos import network
-from tests.chaos.__main__ import command_again
 from tests.chaos.availability import Acknowledgements, percentiles
 from tests.chaos.complaints import Complaints
 from tests.chaos.nemesis import Struck
+from tests.chaos.program import command_again
 from tests.chaos.replica_bytes import differences
 from tests.chaos.scoreboard import SOUND, UNSOUND, VOID, Scoreboard
 

@@ -9,8 +9,8 @@ from argparse import Namespace
 from pathlib import Path
 
 import pytest
-from tests.chaos.__main__ import NOT_POSSIBLE, _cluster
 from tests.chaos.known_faults import known_with
+from tests.chaos.program import NOT_POSSIBLE, _cluster
 from tests.chaos.run import SETTINGS
 
 PLAIN = {"network": False, "spark": False, "spare_brokers": 0, "zookeepers": 1, "session_ms": 4000, "seed": 1}

@@ -144,8 +144,9 @@ def test_json_is_one_document_of_all_runs_and_their_total() -> None:
 
 
 def simulated(*arguments: str, exit_code: int = 0) -> Result:
-    """In this process."""
-    result = CliRunner().invoke(cli, ["simulate", "--seed", "1", "--load", "records", *arguments])
+    """In this process, with the plainest load unless another is named."""
+    load = () if "--load" in arguments else ("--load", "records")
+    result = CliRunner().invoke(cli, ["simulate", "--seed", "1", *load, *arguments])
     assert result.exit_code == exit_code, result.output
     return result
 
@@ -194,6 +195,13 @@ def test_no_faults_and_some_are_refused_and_blanks_do_not_matter() -> None:
     assert "none goes alone" in simulated("--faults", "kill,none", exit_code=2).stderr
     line, _ = simulated("--faults", " none", "--load", "records, lookups", "--seconds", "5").stdout.splitlines()
     assert line.startswith("seed 1: records,lookups; ")
+
+
+def test_names_that_are_given_one_after_another_all_count() -> None:
+    together = ("--faults", "kill,pause", "--load", "records,groups")
+    apart = ("--faults", "kill", "--load", "records", "--faults", "pause", "--load", "groups")
+    line, same = (simulated(*names, "--seconds", "20").stdout.splitlines()[0] for names in (together, apart))
+    assert line == same
 
 
 def test_runs_in_which_no_fault_that_was_named_struck_are_void() -> None:

@@ -11,7 +11,7 @@ import tempfile
 import time
 from typing import Any
 
-from tests.chaos.scoreboard import REPLACED_MAX
+from tests.chaos.limits import REPLACED_MAX
 from tests.fuzz.run import fuzz
 from tests.fuzz.verdict import faults
 from tests.proof.results import LEFT_OVERS, Result, result

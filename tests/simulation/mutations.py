@@ -61,7 +61,7 @@ class Mutation(NamedTuple):
     switch_off: Callable[[Patch], object]
     faults: tuple[str, ...]  # that bring it to light soonest
     invariant: str = ""  # that noticed, where it has been seen to
-    seed: int = 0  # with which it did, the first from 1 on
+    seed: int = 0  # with which it did when this was written; docs/proof.md has the first from 1 on
     load: tuple[str, ...] = (RECORDS,)
 
 

@@ -7,6 +7,7 @@ import socket
 from typing import Any
 
 from strandline.broker.network_settings import NetworkSettings
+from strandline.broker.pacing import begin_without_pace
 
 IPV4_IN_IPV6 = "::ffff:"
 
@@ -66,6 +67,7 @@ def _listen(family: int, address: tuple[str, int], settings: NetworkSettings) ->
         ):
             if size > 0:
                 listener.setsockopt(socket.SOL_SOCKET, option, size)
+        begin_without_pace(listener)
         listener.bind(address)
         listener.listen(settings.socket_listen_backlog_size)
     except OSError:

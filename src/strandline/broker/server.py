@@ -22,6 +22,7 @@ from strandline.broker.creation_rate import CreationRate
 from strandline.broker.listening import host_of, listening_sockets, local_address_of
 from strandline.broker.network_counters import NetworkCounters, Traffic
 from strandline.broker.network_settings import NetworkSettings
+from strandline.broker.pacing import pace_as_the_machine_does
 
 logger = logging.getLogger(__name__)
 
@@ -233,6 +234,8 @@ class Server:
         connected.setblocking(False)
         connected.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         local_address = local_address_of(connected)
+        if host != local_address[0]:
+            pace_as_the_machine_does(connected)
         channel = Channel(self, connected)
         channel.connection = Connection(
             self._handler,

@@ -29,10 +29,10 @@ SCENARIO_HELP = "Run the one of this file again; say whether it still fails, as 
 BESIDE_SCENARIO = {"scenario", "replay", "output_format"}
 
 
-def _fault_names(_: click.Context, __: click.Parameter, value: str | None) -> tuple[str, ...] | None:
-    if value is None:
+def _fault_names(_: click.Context, __: click.Parameter, given: tuple[str, ...]) -> tuple[str, ...] | None:
+    if not given:
         return None
-    names = _names_among((*FAULTS, *FAULTS_BY_NAME, NO_FAULTS), value)
+    names = _names_among((*FAULTS, *FAULTS_BY_NAME, NO_FAULTS), given)
     if NO_FAULTS not in names:
         return names
     if len(names) > 1:
@@ -40,13 +40,13 @@ def _fault_names(_: click.Context, __: click.Parameter, value: str | None) -> tu
     return ()
 
 
-def _load_names(_: click.Context, __: click.Parameter, value: str | None) -> tuple[str, ...] | None:
-    return None if value is None else _names_among(LOADS, value)
+def _load_names(_: click.Context, __: click.Parameter, given: tuple[str, ...]) -> tuple[str, ...] | None:
+    return _names_among(LOADS, given) if given else None
 
 
-def _names_among(known: tuple[str, ...], value: str) -> tuple[str, ...]:
-    """Each of them once."""
-    names = tuple(dict.fromkeys(name for part in value.split(",") if (name := part.strip())))
+def _names_among(known: tuple[str, ...], given: tuple[str, ...]) -> tuple[str, ...]:
+    """Each of them once, whether they were given together or one after another."""
+    names = tuple(dict.fromkeys(name for part in ",".join(given).split(",") if (name := part.strip())))
     if not names:
         raise click.BadParameter(f"name at least one of {', '.join(known)}")
     unknown = [name for name in names if name not in known]
@@ -81,12 +81,17 @@ def _place_to_save(_: click.Context, __: click.Parameter, value: str | None) -> 
 @click.option("--steps", "steps_max", type=click.IntRange(1), help=STEPS_HELP)
 @click.option(
     "--faults",
+    multiple=True,
     callback=_fault_names,
     metavar="NAME,…",
     help=f"Only these of: {', '.join(FAULTS)}; only where named, {', '.join(FAULTS_BY_NAME)}; or none.",
 )
 @click.option(
-    "--load", callback=_load_names, metavar="NAME,…", help=f"These of: {', '.join(LOADS)}; else the seed draws some."
+    "--load",
+    multiple=True,
+    callback=_load_names,
+    metavar="NAME,…",
+    help=f"These of: {', '.join(LOADS)}; else the seed draws some.",
 )
 @click.option("--jobs", type=click.IntRange(1), help="So many runs at once.  [default: the cores]")
 @click.option("--save", callback=_place_to_save, metavar="FILE", help=SAVE_HELP)

@@ -86,7 +86,7 @@ class Log(LogFollower):
     # Flushing.
 
     def flush_is_due(self, now_ms: int) -> bool:
-        """SPEC L9: by unflushed records, or by time since the last flush, which nobody knows if the clock was set back."""
+        """SPEC L9: by unflushed records, or by time since the last flush; nobody knows it if the clock was set back."""
         unflushed = self.log_end_offset - self.recovery_point
         return unflushed >= self.settings.flush_messages or (
             unflushed > 0 and not 0 <= now_ms - self.last_flush_ms < self.settings.flush_ms
