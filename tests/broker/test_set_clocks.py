@@ -15,6 +15,7 @@ from strandline.broker.configuration import Configuration
 from strandline.broker.fetcher_settings import FetcherSettings
 from strandline.broker.replica_fetcher import ReplicaFetcher
 from strandline.broker.replication_quotas import ReplicationQuotas
+from strandline.log.log_directory import LogDirectory
 from strandline.log.recovery import open_log
 from strandline.metadata.answer import Answer
 from strandline.model.failures import ErrorCode
@@ -119,6 +120,30 @@ def test_a_follower_that_keeps_up_stays(leap_ms: int) -> None:
     replica.host.clock_leap_ms = leap_ms
     replica.partition.check_followers()
     assert replica.proposed == []
+
+
+def test_files_that_left_their_log_go_though_the_clock_was_set_back() -> None:
+    """Also those that left it since: they would wait behind what left it while the clock was an hour ahead."""
+    settings = LogSettings(segment_index_bytes=1024, file_delete_delay_ms=1_000)
+    log = open_log(SimulatedDisk(), f"/{NAME}", NAME, settings, now_ms=0)
+    for now_ms in (HOUR_MS, 0):
+        log.append([batch_of(b"old")], leader_epoch=0, now_ms=now_ms)
+        log.roll(now_ms)
+        log.remove_segments([log.segments.first], now_ms=now_ms)
+    assert log.deletions.remove_due(999) == 1, "the delay of the first is over, for it has not begun"
+    assert log.deletions.remove_due(1_000) == 1
+
+
+def test_folders_of_deleted_topics_go_though_the_clock_was_set_back() -> None:
+    disk = SimulatedDisk()
+    directory = LogDirectory.open(disk, "/data", lambda _: LogSettings(file_delete_delay_ms=1_000), now_ms=0)
+    for number, now_ms in enumerate((HOUR_MS, 0)):
+        directory.create(NAME, now_ms=now_ms)
+        directory.remove(NAME, token=f"{number:032x}", now_ms=now_ms)
+    directory.remove_due_files(999)
+    assert [each.due_ms for each in directory.removals] == [1_000]
+    directory.remove_due_files(1_000)
+    assert not directory.removals
 
 
 def test_records_in_memory_are_flushed_though_the_clock_was_set_back() -> None:

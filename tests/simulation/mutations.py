@@ -50,6 +50,7 @@ from strandline.replication.leader import Leader
 from strandline.replication.replica import Replica
 from strandline.replication.requests import Fetch
 from strandline.simulation.disk import SimulatedDisk
+from strandline.simulation.machine import MachineHost
 from strandline.simulation.options import RECORDS
 from strandline.wire.messages.fetch import PartitionData
 
@@ -104,6 +105,16 @@ def forget_proposals(patch: Patch) -> None:
 
     patch.setattr(InSyncReplicas, "maximal_isr", property(lambda self: self.isr))
     patch.setattr(Leader, "_increment_high_watermark", increment)
+
+
+def note_fetches_by_the_wall(patch: Patch) -> None:
+    original = Partition.follower_fetched
+
+    def fetched(self: Partition, replica_id: int, fetch_offset: int, _: int, *rest: int) -> None:
+        elapsed_ms = self._elapsed_ms.__self__.now_ms()  # type: ignore[attr-defined]
+        original(self, replica_id, fetch_offset, elapsed_ms, *rest)
+
+    patch.setattr(Partition, "follower_fetched", fetched)
 
 
 def follow_with_any_high_watermark(patch: Patch) -> None:
@@ -541,6 +552,20 @@ MUTATIONS = (
         14,
     ),
     Mutation("a fetcher that failed does not ask again", ask_once, (*ZOMBIES, *DEATHS), "Progress", 2),
+    Mutation(
+        "how long goes by the clock on the wall",
+        replaced(MachineHost, "elapsed_ms", MachineHost.now_ms),
+        ("set_clock", "lag_follower", "kill"),
+        invariant="Progress",
+        seed=23,
+    ),
+    Mutation(
+        "leaders note fetches by the clock on the wall",
+        note_fetches_by_the_wall,
+        ("lag_follower", "kill"),
+        invariant="Progress",
+        seed=3,
+    ),
     Mutation(
         "nobody leaves the ISR by lagging",
         replaced(InSyncReplicas, "_shrink_isr", nothing),

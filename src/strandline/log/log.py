@@ -66,7 +66,7 @@ class Log(LogFollower):
             self._flush_small_files()
             self.segments.replace(segments, ())
             for segment in segments:  # oldest first, also after a crash: a hole would be worse than no deletion
-                self.deletions.schedule(segment, now_ms + self.settings.file_delete_delay_ms)
+                self.deletions.schedule(segment, now_ms, self.settings.file_delete_delay_ms)
                 self.snapshots.remove(segment.base_offset)
             self.log_start_offset = max(self.log_start_offset, self.segments.first.base_offset)
             self.producers.log_start_moved(self.log_start_offset)

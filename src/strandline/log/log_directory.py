@@ -24,6 +24,7 @@ from strandline.log.clean_shutdown import (
     encode_clean_shutdown,
 )
 from strandline.log.creation import LogCreation, NewPartition
+from strandline.log.deletions import Delayed, take_over
 from strandline.log.directory_checkpoints import CheckpointWork, DirectoryCheckpoints
 from strandline.log.directory_opening import DirectoryOpening
 from strandline.log.filesystem import File, FileSystem, make_directories_durably, replace_durably
@@ -69,7 +70,7 @@ class LogDirectory:
         self.has_failed: Callable[[LogDirectory], object] = lambda _: None
         self.flush_wanted: Callable[[Log, int], object] = lambda *_: None
         self.rot_found: Callable[[Log, str], object] = lambda *_: None
-        self.removals: deque[tuple[int, str]] = deque()  # when which folder goes
+        self.removals: deque[Delayed[str]] = deque()  # of folders
         self._lock: File | None = None
 
     @classmethod
@@ -200,7 +201,7 @@ class LogDirectory:
     def remove_many(self, tokens: Mapping[TopicPartition, str], *, now_ms: int) -> None:
         """Each with a token of its own, with as few syncs as one needs."""
         gone = self._move_away({partition: deleted_folder(partition, token) for partition, token in tokens.items()})
-        self.removals += [(now_ms + log.settings.file_delete_delay_ms, target) for log, target in gone]
+        self.removals += [Delayed(now_ms, now_ms + log.settings.file_delete_delay_ms, folder) for log, folder in gone]
 
     def set_aside(self, partition: TopicPartition, *, token: str) -> None:
         """A folder of no topic that we know: nobody uses it any more, and nobody deletes it, as in Kafka."""
@@ -251,8 +252,8 @@ class LogDirectory:
     @property
     def next_removal_ms(self) -> int:
         """When the first delay has passed; never, while nothing waits."""
-        folders_ms = self.removals[0][0] if self.removals else LONG_MAX
-        segments_ms = [log.deletions.due[0][0] for log in self.logs.values() if log.deletions.due]
+        folders_ms = self.removals[0].due_ms if self.removals else LONG_MAX
+        segments_ms = [log.deletions.due[0].due_ms for log in self.logs.values() if log.deletions.due]
         return min([folders_ms, *segments_ms])
 
     def begin_removal(self, now_ms: int) -> RemovalWork | None:
@@ -260,9 +261,7 @@ class LogDirectory:
         segments = [
             segment for log in self.logs.values() if log.deletions for segment in log.deletions.take_due(now_ms)
         ]
-        folders = []
-        while self.removals and self.removals[0][0] <= now_ms:
-            folders.append(self.removals.popleft()[1])
+        folders = take_over(self.removals, now_ms)
         return RemovalWork(self.filesystem, segments, folders) if segments or folders else None
 
     def remove_due_files(self, now_ms: int) -> None:

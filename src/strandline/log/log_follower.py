@@ -135,7 +135,7 @@ class LogFollower(LogWriter):
         self.segments.replace(gone, ())
         # Highest first, each durably: what is left of them must not continue the records that come in their place.
         for segment in reversed(gone):
-            self.deletions.schedule(segment, now_ms + self.settings.file_delete_delay_ms)
+            self.deletions.schedule(segment, now_ms, self.settings.file_delete_delay_ms)
         self._require_aborted_index(kept)
         kept.truncate_to(offset)
         kept.aborted.sync()
@@ -172,7 +172,7 @@ class LogFollower(LogWriter):
             self.snapshots.remove_all()
             gone = self.segments.all()
             for segment in reversed(gone):
-                self.deletions.schedule(segment, now_ms + self.settings.file_delete_delay_ms)
+                self.deletions.schedule(segment, now_ms, self.settings.file_delete_delay_ms)
             fresh = Segment.create(
                 self.filesystem,
                 self.directory,

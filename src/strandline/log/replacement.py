@@ -29,7 +29,7 @@ def replace_segments(log: Log, old: Sequence[Segment], new: Sequence[Segment], *
         log.filesystem.sync_directory(log.directory)
     log.segments.replace(old, new)
     for segment in old:
-        log.deletions.schedule(segment, now_ms + log.settings.file_delete_delay_ms)
+        log.deletions.schedule(segment, now_ms, log.settings.file_delete_delay_ms)
     log.filesystem.sync_directory(log.directory)
     for segment in new:
         segment.change_suffix("")

@@ -67,6 +67,8 @@ class NothingLeftOver:
         host = machine.host
         if host is None or not host.is_idle or broker.housekeeping.cleaner.under_way():
             return
+        if machine.clock_set_us is not None and host.world.now_us - machine.clock_set_us < REMOVAL_LATE_MS * 1_000:
+            return  # with a leap of the clock all that waits is late
         disk, now_ms = machine.disk, host.now_ms()
         for directory in broker.directories.online():
             yield from folders_left_over(disk, directory, now_ms)
@@ -75,7 +77,7 @@ class NothingLeftOver:
 
 
 def files_left_over(disk: SimulatedDisk, log: Log, now_ms: int) -> Iterator[str]:
-    waiting = {segment.path(kind): due_ms for due_ms, segment in log.deletions.due for kind in names.SEGMENT_SUFFIXES}
+    waiting = {each.what.path(kind): each.due_ms for each in log.deletions.due for kind in names.SEGMENT_SUFFIXES}
     for name in disk.sizes(log.directory):
         path = f"{log.directory}/{name}"
         if name.endswith(LEFTOVERS) or (name.endswith(names.DELETED) and path not in waiting):
@@ -85,7 +87,7 @@ def files_left_over(disk: SimulatedDisk, log: Log, now_ms: int) -> Iterator[str]
 
 
 def folders_left_over(disk: SimulatedDisk, directory: LogDirectory, now_ms: int) -> Iterator[str]:
-    waiting = {path: due_ms for due_ms, path in directory.removals}
+    waiting = {each.what: each.due_ms for each in directory.removals}
     for name in disk.names(directory.path):
         path = f"{directory.path}/{name}"
         if not DELETED_FOLDER.fullmatch(name):

@@ -61,6 +61,9 @@ class MachineHost(SimulatedHost):
 
     machine: Machine
 
+    def now_ms(self) -> int:
+        return self.world.now_ms + self.machine.clock_leap_ms
+
     def run(self, callback: Callable[[], object]) -> None:
         machine = self.machine
         machine.has_acted = True
@@ -91,6 +94,8 @@ class Machine:
         self.when_dying: Callable[[], object] | None = None  # in the middle of what it does to its files
         self.slow_disk_us = 0
         self.slow_sending_us = 0
+        self.clock_leap_ms = 0  # by which its clock is wrong
+        self.clock_set_us: int | None = None  # when somebody last did
         self._store = store
         self._properties = properties
         self._chance = world.chance(f"machine {broker_id}")
@@ -110,6 +115,10 @@ class Machine:
 
     def send_delay_us(self) -> int:
         return self._thread_chance.randint(0, self.slow_sending_us) if self.slow_sending_us else 0
+
+    def set_clock(self, leap_ms: int) -> None:
+        if leap_ms != self.clock_leap_ms:
+            self.clock_leap_ms, self.clock_set_us = leap_ms, self.world.now_us
 
     # Lives.
 

@@ -15,6 +15,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from strandline.simulation.aimed_faults import AimedFaults
+from strandline.simulation.clock_faults import ClockFaults
 from strandline.simulation.disk_faults import DiskFaults
 from strandline.simulation.durations import SECOND_US, in_seconds
 from strandline.simulation.machine import Machine
@@ -44,7 +45,15 @@ class Nemesis:
         self.injected: Counter[str] = Counter()
         self.aimed = AimedFaults(self)
         self.power = PowerFaults(self)
-        kinds = (ProcessFaults(self), self.power, DiskFaults(self), NetworkFaults(self), StoreFaults(self), self.aimed)
+        kinds = (
+            ProcessFaults(self),
+            self.power,
+            DiskFaults(self),
+            ClockFaults(self),
+            NetworkFaults(self),
+            StoreFaults(self),
+            self.aimed,
+        )
         self._faults: dict[str, Callable[[], object]] = {
             name: next(getattr(kind, name) for kind in kinds if hasattr(kind, name)) for name in names
         }
@@ -60,6 +69,7 @@ class Nemesis:
         self.simulation.network.mend_all()
         for machine in self._machines:
             machine.slow_disk_us = machine.slow_sending_us = 0
+            machine.set_clock(0)
             machine.disk.make_room()
             machine.disk.let_go()
             machine.resume()
@@ -199,4 +209,4 @@ FAULTS = (
     "slow_client",
 )
 # Only where somebody asks for them: with more to choose from every seed would be another run.
-FAULTS_BY_NAME = ("old_life", "old_markers", "depose")
+FAULTS_BY_NAME = ("old_life", "old_markers", "depose", "set_clock")
