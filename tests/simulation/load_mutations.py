@@ -567,7 +567,7 @@ LOAD_MUTATIONS = (
     ),
     Mutation(
         "nobody remembers what waits to be deleted",
-        replaced(Deletions, "schedule", lambda _, segment, __: segment.change_suffix(names.DELETED)),
+        replaced(Deletions, "schedule", lambda _, segment, *__: segment.change_suffix(names.DELETED)),
         ELECTIONS,
         invariant="NothingLeftOver",
         seed=1,

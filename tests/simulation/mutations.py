@@ -516,7 +516,7 @@ MUTATIONS = (
         load=("flushes",),
     ),
     Mutation("a restarted leader leads on", trust_the_restarted, DEATHS, "HighWatermarkBounds", 10),
-    Mutation("late answers are taken", take_late_answers, (*ELECTIONS, "slow_sending", "slow_network"), "Progress", 6),
+    Mutation("late answers are taken", take_late_answers, (*ELECTIONS, "slow_sending", "slow_network"), "Progress", 5),
     Mutation(
         "repeated batches are not known",
         replaced(ProducerState, "find_duplicate", nothing),
@@ -531,7 +531,7 @@ MUTATIONS = (
         "OnceAndInOrder",
         3,
     ),
-    Mutation("epochs survive their records", keep_epochs, ELECTIONS, "Progress", 2),
+    Mutation("epochs survive their records", keep_epochs, ELECTIONS, "Progress", 3),
     Mutation("a leader's epoch has no beginning", assign_no_epoch, ELECTIONS, "EpochsAreTrue", 1),
     Mutation("recovery looks at nothing", replaced(_Opening, "recover", nothing), ("rot",), "IndexesAreTrue", 3),
     Mutation(
