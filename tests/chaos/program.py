@@ -33,6 +33,7 @@ from tests.chaos.run import PARTITIONS, SETTINGS, TOPIC, Run
 from tests.chaos.spark_client import KillSpark, SparkClient
 from tests.chaos.storm import Storm
 
+from strandline.cluster.cluster_plan import ClusterRefused
 from strandline.cluster.ports import PortInUse, ReservedPorts
 from strandline.cluster.process_cluster import ProcessCluster
 from strandline.cluster.zookeeper_installation import NotInstalled
@@ -44,6 +45,10 @@ REPLICAS = 3
 STEADY_PORTS = range(10_000, 32_000)
 
 
+class NoDirectory(Exception):
+    """One sentence: why a run cannot be kept where somebody wants it."""
+
+
 def main() -> int:
     options = _options()
     demand_assertions("chaos")
@@ -52,14 +57,13 @@ def main() -> int:
         if options.network:
             enter("tests.chaos", sys.argv[1:])
         return _run(options, names)
-    except (NotPermitted, NotInstalled, NoCompiler, UnknownFault) as problem:
+    except (NotPermitted, NotInstalled, NoCompiler, UnknownFault, NoDirectory, ClusterRefused) as problem:
         print(f"chaos: {problem}", file=sys.stderr)
         return NOT_POSSIBLE
 
 
 def _run(options: argparse.Namespace, names: list[str]) -> int:
-    directory = options.directory or tempfile.mkdtemp(prefix="strandline-chaos-")
-    os.makedirs(directory, exist_ok=True)
+    directory = _made_directory(options.directory)
     settings = {**SETTINGS, "zookeeper.session.timeout.ms": str(options.session_ms)}
     _tell(f"seed {options.seed}, in {os.path.abspath(directory)}")
     cluster, known = _cluster(directory, settings, options)
@@ -80,6 +84,16 @@ def _run(options: argparse.Namespace, names: list[str]) -> int:
     print(scoreboard)
     print(f"everything is in {os.path.abspath(directory)}")
     return scoreboard.exit_code
+
+
+def _made_directory(wanted: str | None) -> str:
+    """With a place for the histories, so that it is known to take some. Raises `NoDirectory`."""
+    try:
+        directory = wanted or tempfile.mkdtemp(prefix="strandline-chaos-")
+        os.makedirs(f"{directory}/histories", exist_ok=True)
+    except OSError as error:
+        raise NoDirectory(f"the run cannot be kept in {wanted or 'TMPDIR'}: {error.strerror or error}") from error
+    return directory
 
 
 def command_again(arguments: Sequence[str], seed: int) -> str:

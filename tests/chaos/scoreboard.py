@@ -1,6 +1,7 @@
 """The verdict over a run, as text and as JSON.
 
-A run is void, and proves nothing, if too little was acknowledged, if no fault was struck, or one of a kind never bit.
+A run is void, and proves nothing, if too little was acknowledged, if nothing was read or no replicas were compared, if
+no fault was struck, or one of a kind never bit.
 """
 
 from __future__ import annotations
@@ -67,6 +68,10 @@ class Scoreboard:
         reasons = []
         if self.acknowledgements.count < self.at_least:
             reasons.append(f"only {self.acknowledgements.count} records were acknowledged, and not {self.at_least}")
+        if self.verdict.void_because is not None:
+            reasons.append(self.verdict.void_because)
+        if self.replica_bytes == 0:
+            reasons.append("no replicas were compared")
         if not self.struck:
             reasons.append("nothing happened to the cluster")
         if self.spark is not None and self.spark.records < self.at_least:

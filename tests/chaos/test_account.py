@@ -16,7 +16,8 @@ from tests.chaos.replica_bytes import differences
 from tests.chaos.scoreboard import SOUND, UNSOUND, VOID, Scoreboard
 
 from strandline.history.checker import check
-from strandline.history.operations import Operation, Outcome, Send
+from strandline.history.operations import Operation, Outcome, Poll, Record, Send
+from strandline.history.verdict import NOTHING_READ
 from strandline.model.partitions import TopicPartition
 
 S = 1_000_000
@@ -32,10 +33,23 @@ def acknowledged_at(partition: TopicPartition, *seconds: float) -> list[Operatio
     ]
 
 
+def read_again(operations: list[Operation]) -> Operation:
+    """What was acknowledged outside of transactions."""
+    records = [
+        Record(each.partition, each.offset, each.value)
+        for each in operations
+        if isinstance(each, Send) and each.outcome is Outcome.OK and each.transaction is None
+        if each.partition is not None and each.offset is not None
+    ]
+    return Poll(len(operations) + 1, "carl", Outcome.OK, 60 * S, 60 * S + 1, tuple(records))
+
+
 def scoreboard_of(
     operations: list[Operation], *struck: Struck, crashes: tuple[str, ...] = (), at_least: int = 1
 ) -> Scoreboard:
-    return Scoreboard(60.0, struck, Acknowledgements(operations), check(operations), [], 0, crashes, [], at_least)
+    """Of a run in which what was sent was read again, and the replicas were compared."""
+    verdict = check([*operations, read_again(operations)])
+    return Scoreboard(60.0, struck, Acknowledgements(operations), verdict, [], 1000, crashes, [], at_least)
 
 
 def fault(name: str = "kill-leader", began_s: float = 2, ended_s: float = 10, *, has_bitten: bool = True) -> Struck:
@@ -97,6 +111,16 @@ def test_a_run_that_proves_nothing_is_void() -> None:
     unnoticed = scoreboard_of(operations, fault(), fault("ring", has_bitten=False))
     assert unnoticed.exit_code == VOID
     assert unnoticed.void_because == ["ring was never noticed"]
+
+
+def test_a_run_of_which_nothing_was_read_or_compared_is_void() -> None:
+    operations = acknowledged_at(ORDERS[0], 1, 3)
+    unread = scoreboard_of(operations, fault())
+    unread.verdict = check(operations)
+    assert (unread.exit_code, unread.void_because) == (VOID, [NOTHING_READ])
+    uncompared = scoreboard_of(operations, fault())
+    uncompared.replica_bytes = 0
+    assert (uncompared.exit_code, uncompared.void_because) == (VOID, ["no replicas were compared"])
 
 
 def test_a_broken_promise_is_worse_than_a_void_run() -> None:

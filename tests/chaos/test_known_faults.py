@@ -1,4 +1,5 @@
-"""Faults by their names: a wrong one is told before anything is made, and all that there are can be asked for."""
+"""What chaos is asked for: a wrong fault is told before anything is made, all that there are can be asked for, and a
+directory that cannot be one is refused."""
 
 from __future__ import annotations
 
@@ -10,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from tests.chaos.known_faults import known_with
-from tests.chaos.program import NOT_POSSIBLE, _cluster
+from tests.chaos.program import NOT_POSSIBLE, _cluster, main
 from tests.chaos.run import SETTINGS
 
 PLAIN = {"network": False, "spark": False, "spare_brokers": 0, "zookeepers": 1, "session_ms": 4000, "seed": 1}
@@ -28,6 +29,27 @@ def test_a_wrong_name_leaves_nothing_behind(tmp_path: Path) -> None:
     assert done.stdout == ""
     assert done.stderr.startswith("chaos: there is no nosuch with these options; there are bounce-controller, ")
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("path", ["{file}", "{file}/chaos", "/proc/chaos", "/proc"])
+def test_a_directory_that_cannot_be_one_is_a_sentence(
+    path: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """And no traceback, whose exit code says that a promise was broken."""
+    (tmp_path / "file").touch()
+    directory = path.format(file=tmp_path / "file")
+    monkeypatch.setattr(sys, "argv", ["tests.chaos", "--directory", directory])
+    assert main() == NOT_POSSIBLE
+    assert capsys.readouterr().err.startswith(f"chaos: the run cannot be kept in {directory}: ")
+
+
+def test_so_is_one_that_an_earlier_run_has_used(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "cluster" / "broker-1").mkdir(parents=True)
+    monkeypatch.setattr(sys, "argv", ["tests.chaos", "--directory", str(tmp_path)])
+    assert main() == NOT_POSSIBLE
+    assert capsys.readouterr().err.startswith(f"chaos: {tmp_path}/cluster has in it what is not a cluster's")
 
 
 @pytest.mark.parametrize("more", [{}, {"spare_brokers": 1}, {"zookeepers": 3}])

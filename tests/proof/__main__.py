@@ -19,6 +19,8 @@ from tests.proof.scoreboard import PARTS, as_text, rows, write_document
 from tests.proof.simulated import prove_mutations, prove_seeds
 from tests.proof.stored import prove_crashes
 
+from strandline.cli.output import EXIT_INTERRUPTED
+
 AMOUNTS: tuple[tuple[str, float, str], ...] = (
     ("--seeds", 200, "seeds: in the simulator"),
     ("--mutation-seeds", 500, "mutations: seeds for each safeguard that is switched off, at most, from 1 on"),
@@ -41,23 +43,32 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "chaos": lambda: prove_chaos(options.minutes, options.seed),
     }
     wanted = [part for part in options.parts or PARTS if part != "scoreboard"]
-    are_sound = True
-    for part in wanted:
-        print(f"== {part}", flush=True)
-        result = proofs[part]()
-        result.save()
-        are_sound &= result.sound
+    ended: list[Result] = []
+    try:
+        for part in wanted:
+            print(f"== {part}", flush=True)
+            ended.append(proofs[part]())
+            ended[-1].save()
+    except KeyboardInterrupt:
+        _tell_scoreboard()
+        print(f"proof: interrupted amid {part}, of which nothing is kept", file=sys.stderr)
+        return EXIT_INTERRUPTED
+    _tell_scoreboard()
+    return 0 if all(result.sound for result in ended) else 1
+
+
+def _tell_scoreboard() -> None:
     found = rows()
     write_document(found)
     print(as_text(found))
-    return 0 if are_sound else 1
 
 
 def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         prog="python -m tests.proof",
         description="Tries to break everything, and writes what came of it to docs/proof.md. Exit code 0: all that was"
-        " run is sound. 1: something broke, or a part could not run here. 2: the command was misused.",
+        " run is sound. 1: something broke, or a part could not run here. 2: the command was misused. 130: Ctrl-C"
+        " ended it.",
         epilog="example: python -m tests.proof seeds frames --seeds 2000 --frames 1000000",
     )
     parts_help = f"of {', '.join(PARTS)}, scoreboard, which runs nothing (default: all of them)"

@@ -14,7 +14,7 @@ from typing import Any
 from tests.chaos.limits import REPLACED_MAX
 from tests.fuzz.run import fuzz
 from tests.fuzz.verdict import faults
-from tests.proof.results import LEFT_OVERS, Result, result
+from tests.proof.results import LEFT_OVERS, Result, current_commit, result
 
 FRAMES_AT_ONCE = 100_000
 NOT_POSSIBLE = 2
@@ -22,7 +22,7 @@ NOT_POSSIBLE = 2
 
 def prove_frames(frames: int, seed: int) -> Result:
     """In rounds, each against a broker of its own."""
-    began_s = time.monotonic()
+    began_s, commit = time.monotonic(), current_commit()
     figures = {"frames": 0, "answers": 0, "connections": 0, "good_round_trips": 0, "seed": seed}
     problems: list[str] = []
     kinds: set[tuple[int, int]] = set()
@@ -36,7 +36,7 @@ def prove_frames(frames: int, seed: int) -> Result:
     figures["kinds"] = len(kinds)
     seconds = time.monotonic() - began_s
     command = f"python -m tests.proof frames --frames {frames} --seed {seed}"
-    return result("frames", seconds=seconds, figures=figures, command=command, problems=problems)
+    return result("frames", commit=commit, seconds=seconds, figures=figures, command=command, problems=problems)
 
 
 def prove_kills(cycles: int, seed: int) -> Result:
@@ -54,6 +54,7 @@ def prove_chaos(minutes: float, seed: int) -> Result:
 
 
 def _chaos(part: str, seed: int, wishes: list[str]) -> Result:
+    commit = current_commit()
     os.makedirs(LEFT_OVERS, exist_ok=True)
     began_s, directory = time.monotonic(), tempfile.mkdtemp(prefix=f"{part}-", dir=os.path.abspath(LEFT_OVERS))
     arguments = [*wishes, "--seed", str(seed)]
@@ -72,7 +73,7 @@ def _chaos(part: str, seed: int, wishes: list[str]) -> Result:
         figures |= {name: value for name, value in account.items() if name not in ("struck", "command")}
         problems = _problems_of(account, code)
     command = shlex.join(["python", "-m", "tests.chaos", *arguments])
-    return result(part, seconds=seconds, figures=figures, command=command, problems=problems)
+    return result(part, commit=commit, seconds=seconds, figures=figures, command=command, problems=problems)
 
 
 def _problems_of(account: dict[str, Any], code: int) -> list[str]:

@@ -39,14 +39,16 @@ class Result:
 def result(
     part: str,
     *,
+    commit: str,
     seconds: float,
     figures: dict[str, Any],
     command: str,
     problems: Sequence[str],
 ) -> Result:
-    """Sound if there is no problem: what is not sound says why."""
+    """Sound if there is no problem: what is not sound says why. The commit is that of before the run: one that was made
+    meanwhile was not run."""
     taken = time.strftime("%Y-%m-%d %H:%M", time.gmtime())
-    return Result(part, not problems, round(seconds, 1), figures, [*problems], current_commit(), taken, command)
+    return Result(part, not problems, round(seconds, 1), figures, [*problems], commit, taken, command)
 
 
 def load(part: str) -> Result | None:

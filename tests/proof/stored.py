@@ -11,7 +11,7 @@ from tests.log.crash_oracle import CrashOracle
 from tests.log.sample_log import disk_with_folder
 from tests.log.test_crashes_random import RandomRun
 from tests.log.test_damage import CRASHED, LOG_NAMES, kept_after_cut, reopened
-from tests.proof.results import Result, result
+from tests.proof.results import Result, current_commit, result
 
 from strandline.simulation.crash_matrix import CrashCount, run_with_power_loss_at_every_step
 from strandline.simulation.disk import SimulatedDisk
@@ -19,7 +19,7 @@ from strandline.simulation.many_runs import cores, in_order
 
 
 def prove_crashes(runs: int, first: int) -> Result:
-    began_s = time.monotonic()
+    began_s, commit = time.monotonic(), current_commit()
     counts = list(in_order(crash_everywhere, range(first, first + runs), cores()))
     positions = list(in_order(cut_everywhere, LOG_NAMES, cores()))
     problems = [found for found in (*counts, *positions) if isinstance(found, str)]
@@ -33,7 +33,7 @@ def prove_crashes(runs: int, first: int) -> Result:
     }
     seconds = time.monotonic() - began_s
     command = f"python -m tests.proof crashes --crash-runs {runs} --seed {first}"
-    return result("crashes", seconds=seconds, figures=figures, command=command, problems=problems)
+    return result("crashes", commit=commit, seconds=seconds, figures=figures, command=command, problems=problems)
 
 
 def crash_everywhere(seed: int) -> CrashCount | str:

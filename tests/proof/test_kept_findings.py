@@ -40,4 +40,5 @@ def test_every_row_has_a_test_or_says_none() -> None:
 def test_every_scenario_is_in_the_list_once() -> None:
     listed = re.findall(r"\| `(\w+)` \|$", section(), re.MULTILINE)
     kept = [path.stem for path in (ROOT / "tests" / "scenarios" / "simulation").glob("*.json")]
-    assert sorted(listed) == sorted(kept)
+    advice = f'give it a row under "{SECTION[3:-1]}" in docs/proof.md, with its name at the end'
+    assert sorted(listed) == sorted(kept), advice

@@ -19,14 +19,20 @@ from tests.proof.processes import prove_chaos, prove_frames, prove_kills
 from tests.proof.results import load
 
 from strandline.history.checker import check
+from strandline.history.operations import Outcome, Poll, Record, Send
+from strandline.model.partitions import TopicPartition
 
+ORDERS = TopicPartition("orders", 0)
 Ends = Callable[[int, str | None], None]
 
 
 def account(**others: Any) -> str:
     """Of a run in which nothing was wrong, but for what is told."""
     struck = [Struck("kill-leader", "broker 1", 0, ended_us=1, has_bitten=True)]
-    sound = Scoreboard(60.0, struck, Acknowledgements([]), check([]), [], 0, [], [], at_least=0, seed=3, command="")
+    sent = Send(1, "anna", Outcome.OK, 0, 1, "orders", ORDERS, "a", 0)
+    read = Poll(2, "carl", Outcome.OK, 1, 2, (Record(ORDERS, 0, "a"),))
+    verdict = check([sent, read])
+    sound = Scoreboard(60.0, struck, Acknowledgements([]), verdict, [], 1000, [], [], at_least=0, seed=3, command="")
     return json.dumps(sound.as_fields() | others)
 
 

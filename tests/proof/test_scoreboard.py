@@ -4,12 +4,18 @@ from __future__ import annotations
 
 import os
 import subprocess
+import sys
+import time
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pytest
-from tests.proof.results import load, result
+from tests.fuzz.run import Report
+from tests.proof import processes, simulated, stored
+from tests.proof.results import Result, current_commit, load, result
 from tests.proof.scoreboard import BEGIN, DOCUMENT, END, as_markdown, as_text, rows, write_document
 from tests.simulation.load_mutations import ALL_MUTATIONS
 
@@ -34,20 +40,27 @@ def commit(message: str) -> None:
 
 def prove_frames(**figures: int) -> None:
     found = {"frames": 1_000_000, "kinds": 200, **figures}
-    result("frames", seconds=1, figures=found, command="python -m tests.proof frames --seed 7", problems=[]).save()
+    result(
+        "frames",
+        commit=current_commit(),
+        seconds=1,
+        figures=found,
+        command="python -m tests.proof frames --seed 7",
+        problems=[],
+    ).save()
 
 
 def prove_mutations(*names: str) -> None:
     table = [[name, "StrongIsr", 3] for name in names]
     figures = {"caught": len(table), "mutations": len(table), "seeds_max": 500, "table": table}
-    result("mutations", seconds=1, figures=figures, command="", problems=[]).save()
+    result("mutations", commit=current_commit(), seconds=1, figures=figures, command="", problems=[]).save()
 
 
 def prove_seeds(**figures: float) -> None:
     hours = {"simulated_hours": 100.0, "hours_per_minute": 12.0, "hours_per_core_minute": 6.0}
     counts = {"acknowledged": 5, "read": 4, "steps": 3, "faults": {}, "violations": 0}
     found = {"seeds": 300, "first_seed": 7, **hours, **counts, **figures}
-    result("seeds", seconds=1, figures=found, command="", problems=[]).save()
+    result("seeds", commit=current_commit(), seconds=1, figures=found, command="", problems=[]).save()
 
 
 def prove_kills(**figures: Any) -> None:
@@ -56,7 +69,14 @@ def prove_kills(**figures: Any) -> None:
     silences = {"seconds": 60.0, "faults": {"kill-leader": 1}, "unavailable_s_all": {"p50": 1.0, "p99": 2.0}}
     replicas: dict[str, Any] = {"replica_bytes_compared": 100, "replica_differences": []}
     found = {**counts, **wrong, **silences, **replicas, **figures}
-    result("kills", seconds=1, figures=found, command="python -m tests.chaos --seed 11", problems=[]).save()
+    result(
+        "kills",
+        commit=current_commit(),
+        seconds=1,
+        figures=found,
+        command="python -m tests.chaos --seed 11",
+        problems=[],
+    ).save()
 
 
 @pytest.mark.usefixtures("repository")
@@ -89,6 +109,38 @@ def test_a_commit_that_the_clone_does_not_have_does_not_pass_for_the_current_one
     assert dict(rows())["frames: measured"].endswith(" at 0123456789, a commit that this clone does not have")
 
 
+def leaves_an_account(program: Path) -> Path:
+    """In place of `python -m tests.chaos --directory …`."""
+    program.write_text('#!/bin/sh\necho "{}" >"$4/scoreboard.json"\n')
+    program.chmod(0o755)
+    return program
+
+
+@pytest.mark.parametrize(
+    ("module", "work", "proof"),
+    [
+        (simulated, "run_all", lambda: simulated.prove_seeds(1, 7)),
+        (simulated, "hunt", lambda: simulated.prove_mutations(1)),
+        (stored, "in_order", lambda: stored.prove_crashes(1, 7)),
+        (processes, "faults", lambda: processes.prove_frames(1, 7)),
+        (processes, "_problems_of", lambda: processes.prove_kills(1, 7)),
+    ],
+)
+def test_a_commit_that_is_made_meanwhile_was_not_run(
+    module: ModuleType, work: str, proof: Callable[[], Result], repository: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def commit_meanwhile(*_: object) -> list[str]:
+        commit(f"while it runs, {time.monotonic_ns()}")
+        return []
+
+    monkeypatch.setattr(processes, "fuzz", lambda *_: (Report(7), ""))
+    monkeypatch.setattr(sys, "executable", str(leaves_an_account(repository / "chaos")))
+    monkeypatch.setattr(module, work, commit_meanwhile)
+    before = current_commit()
+    assert proof().commit == before
+    assert current_commit() != before
+
+
 @pytest.mark.usefixtures("repository")
 def test_a_clone_knows_what_was_proved_elsewhere() -> None:
     prove_frames()
@@ -101,7 +153,7 @@ def test_a_clone_knows_what_was_proved_elsewhere() -> None:
 
 @pytest.mark.usefixtures("repository")
 def test_what_was_found_is_told() -> None:
-    result("kills", seconds=1, figures={}, command="", problems=["1 lost\nand more"]).save()
+    result("kills", commit=current_commit(), seconds=1, figures={}, command="", problems=["1 lost\nand more"]).save()
     assert ("!", "kills: 1 lost") in rows()
     assert "no account" in as_text(rows())
 
@@ -118,8 +170,8 @@ def test_a_part_that_was_not_sound_does_not_look_clean() -> None:
 
 
 def test_what_has_a_problem_is_not_sound_and_what_has_none_is() -> None:
-    assert result("frames", seconds=1, figures={}, command="", problems=[]).sound
-    assert not result("frames", seconds=1, figures={}, command="", problems=["it grew"]).sound
+    assert result("frames", commit=current_commit(), seconds=1, figures={}, command="", problems=[]).sound
+    assert not result("frames", commit=current_commit(), seconds=1, figures={}, command="", problems=["it grew"]).sound
 
 
 def test_the_document_keeps_everything_else(repository: Path) -> None:

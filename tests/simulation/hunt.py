@@ -13,7 +13,7 @@ from tests.assertions import demand_assertions
 from tests.simulation.load_mutations import ALL_MUTATIONS
 from tests.simulation.mutations import Mutation
 
-from strandline.cli.output import counted
+from strandline.cli.output import EXIT_INTERRUPTED, counted
 from strandline.simulation.failure import Violation
 from strandline.simulation.many_runs import cores, in_order
 from strandline.simulation.options import Options
@@ -86,8 +86,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if asked.list:
         print(*(mutation.name for mutation in wanted), sep="\n")
     else:
-        noticed = _tell(hunt(wanted, asked.seeds, asked.jobs), len(wanted), asked.seeds)
-        return 0 if noticed == len(wanted) else UNNOTICED
+        return _tell(hunt(wanted, asked.seeds, asked.jobs), len(wanted), asked.seeds)
     return 0
 
 
@@ -96,19 +95,25 @@ def _with_any(words: Sequence[str]) -> list[Mutation]:
 
 
 def _tell(hunted: Iterator[Caught], count: int, seeds_max: int) -> int:
-    noticed = 0
-    for caught in hunted:
-        noticed += caught.invariant is not None
-        print(caught, flush=True)
+    """The exit code."""
+    told = noticed = 0
+    try:
+        for caught in hunted:
+            print(caught, flush=True)
+            told, noticed = told + 1, noticed + (caught.invariant is not None)
+    except KeyboardInterrupt:
+        print(f"hunt: interrupted after {told} of {counted(count, 'mutation')}, {noticed} noticed", file=sys.stderr)
+        return EXIT_INTERRUPTED
     print(f"{noticed} of {count} noticed, within {counted(seeds_max, 'seed')}", file=sys.stderr)
-    return noticed
+    return 0 if noticed == count else UNNOTICED
 
 
 def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         prog="python -m tests.simulation.hunt",
         description="Switches one safeguard of the brokers off at a time, and looks for the first seed with which the"
-        " simulator notices: by which invariant, after how many seeds. Exit code 1 says that some went unnoticed.",
+        " simulator notices: by which invariant, after how many seeds. Exit code 1 says that some went unnoticed, 130"
+        " that Ctrl-C ended it before all were looked for.",
         epilog="example: python -m tests.simulation.hunt --seeds 20 acks=all 'anybody may be elected'",
     )
     parser.add_argument("words", nargs="*", metavar="WORD", help="mutations with any of these in their names; else all")

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import pytest
 from tests.simulation import hunt
 from tests.simulation.load_mutations import ALL_MUTATIONS
 from tests.simulation.mutations import Mutation
 
+from strandline.cli.output import EXIT_INTERRUPTED
 from strandline.simulation.failure import Violation
 
 
@@ -57,6 +60,21 @@ def test_an_exception_that_nobody_foresaw_counts_where_it_is_what_must_happen(
     monkeypatch.setattr(hunt, "ALL_MUTATIONS", (mutation,))
     monkeypatch.setattr(hunt, "violation_with", lambda *_: Violation("Unforeseen", "KeyError", 1))
     assert hunt.main(["--seeds", "1"]) == exit_code
+
+
+def test_an_interrupt_ends_it_with_what_was_found(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(*_: object) -> Iterator[hunt.Caught]:
+        yield hunt.Caught("acks are awaited in vain", "AcknowledgedStays", 3)
+        yield hunt.Caught("nobody may vote", None, 500)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(hunt, "hunt", interrupted)
+    assert hunt.main([]) == EXIT_INTERRUPTED
+    printed, complaint = capsys.readouterr()
+    assert printed == "| acks are awaited in vain | AcknowledgedStays | 3 |\n| nobody may vote | nobody | 500 |\n"
+    assert complaint == f"hunt: interrupted after 2 of {len(ALL_MUTATIONS)} mutations, 1 noticed\n"
 
 
 def test_a_mutation_that_nobody_notices_is_an_exit_code(
