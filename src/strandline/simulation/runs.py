@@ -51,29 +51,31 @@ class Outcome:
 
 def run(options: Options, *, whole_transcript: bool = False, began: Began | None = None) -> Outcome:
     """Never raises for what it finds."""
-    with dying_quietly():
+    with dying_quietly() as unheard:
         try:
             outcome = _run(options, whole_transcript=whole_transcript, began=began)
         except KeyboardInterrupt:
             outcome = None
         gc.collect()  # nobody has the simulation any more, unless by a weak reference
-    if outcome is None:
+    if outcome is None or KeyboardInterrupt in unheard:
         raise KeyboardInterrupt
     return outcome
 
 
 @contextmanager
-def dying_quietly() -> Iterator[None]:
-    """Brokers that were killed leave procedures that never end; what these say when they go is not heard."""
+def dying_quietly() -> Iterator[set[type[BaseException]]]:
+    """Brokers that were killed leave procedures that never end; what these say when they go is not heard. An interrupt
+    that comes while something goes would be lost with it, so the kinds of all that was not heard are kept."""
+    unheard: set[type[BaseException]] = set()
     hook, was_collecting, logger = sys.unraisablehook, gc.isenabled(), logging.getLogger("strandline")
     gc.disable()  # a run is short, and what it leaves goes in one go
-    sys.unraisablehook = lambda _: None
+    sys.unraisablehook = lambda unraisable: unheard.add(unraisable.exc_type)
     propagate, logger.propagate = logger.propagate, False
     handlers, logger.handlers = logger.handlers, [logging.NullHandler()]
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", RuntimeWarning)  # of those that never began
-            yield
+            yield unheard
     finally:
         sys.unraisablehook, logger.propagate, logger.handlers = hook, propagate, handlers
         if was_collecting:
