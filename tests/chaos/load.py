@@ -27,11 +27,13 @@ from tests.chaos.stuck_clients import STUCK_S, ClientWatch
 from tests.chaos.transactional import COPIERS, Copier, TransactionalWriter
 
 from strandline.history.recording import Journal, RecordingConsumer, RecordingProducer
+from strandline.history.recording.silence import TOLD_FROM_US
 from strandline.model.partitions import TopicPartition as ModelPartition
 
 WAIT_S = 60.0
 MAKING_CLIENTS_S = 10.0
 READ_TIMEOUT_S = 120.0
+IN_VAIN_S = TOLD_FROM_US / 1_000_000 + 1.0
 FLUSH_TIMEOUT_S = 120.0
 GROUP, READER, LAST_READER = "kitchen", "reader", "last-reader"
 VALUE_BYTES = 100
@@ -160,7 +162,13 @@ class Load:
                     unread -= _read_up(message, ends)
                 if time.monotonic() > deadline:
                     raise AssertionError(f"nobody could read {', '.join(map(str, sorted(unread)))} to the end: {ends}")
+            self._look_in_vain(consumer, deadline)
             return ends
+
+    def _look_in_vain(self, consumer: RecordingConsumer, deadline: float) -> None:
+        """Only who found nothing at last shows that a log has lost its end. News that this is the end come first."""
+        while (messages := consumer.consume(1000, IN_VAIN_S)) and time.monotonic() < deadline:
+            self._progress.note(LAST_READER, messages)
 
     def ends_of_others(self) -> dict[ModelPartition, int]:
         """The high watermarks of what those who are not recorded have written, when they have stopped."""

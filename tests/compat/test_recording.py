@@ -43,6 +43,18 @@ def test_what_is_urgent_is_in_the_file_at_once(tmp_path: Path) -> None:
     assert len(rows(path)) == 4
 
 
+def test_a_line_that_a_killed_process_did_not_finish_is_gone_when_another_goes_on(tmp_path: Path) -> None:
+    """Amid the history nobody could read it. One that only lacks its end is whole, and counts."""
+    path = tmp_path / "anna.jsonl"
+    long, whole = line_of("send", value="x" * 200_000), line_of("send", value="b")
+    for torn, values in ((long[:40], []), (long[:-5], []), (whole[:-1], ["b"]), (b"", [])):
+        for before in ([], ["a"]):
+            path.write_bytes(b"".join(line_of("send", value=value) for value in before) + torn)
+            with Journal(path, "anna") as journal:
+                journal.write("send", value="c")
+            assert [row["value"] for row in rows(path)] == [*before, *values, "c"]
+
+
 def test_the_buffer_has_a_bound(tmp_path: Path) -> None:
     path = tmp_path / "anna.jsonl"
     with Journal(path, "anna", buffer_bytes=100) as journal:

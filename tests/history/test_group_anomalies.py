@@ -55,6 +55,12 @@ def test_a_group_goes_on_after_a_marker() -> None:
     assert found(*lines) == {}
 
 
+def test_a_start_of_unknown_outcome_is_none() -> None:
+    for position in (0, None):
+        start = assign("dora", position, how="rebalance", outcome="unknown")
+        assert found(*MEMBERS, commit("carl", 4), start, READ_FROM_2) == {}
+
+
 def test_records_that_were_trimmed_are_not_read() -> None:
     assert found(*MEMBERS, commit("carl", 1), trim("admin", 2), assign("dora", 2, how="rebalance"), READ_FROM_2) == {}
 
@@ -79,6 +85,18 @@ def test_of_two_commits_at_a_time_either_may_be_the_last() -> None:
     expected = {1: {Kind.LOST_COMMIT: True}, 2: {}, 4: {}}
     for position, kinds in expected.items():
         assert found(*MEMBERS, *commits, assign("dora", position, how="rebalance", began_us=400)) == kinds
+
+
+def test_a_long_commit_may_still_be_the_last_after_many_short_ones() -> None:
+    long = commit("carl", 1, began_us=100, ended_us=200)
+    short = [commit("carl", 2, began_us=at_us, ended_us=at_us + 1) for at_us in (110, 120, 190)]
+    later = commit("carl", 3, began_us=210, ended_us=211)
+    for commits, expected in (
+        ([long, *short], {0: {Kind.LOST_COMMIT: True}, 1: {}, 2: {}, 3: {Kind.PHANTOM_COMMIT: True}}),
+        ([long, *short, later], {1: {Kind.LOST_COMMIT: True}, 2: {Kind.LOST_COMMIT: True}, 3: {}}),
+    ):
+        for position, kinds in expected.items():
+            assert found(*MEMBERS, *commits, assign("dora", position, how="rebalance", began_us=400)) == kinds
 
 
 def test_a_commit_after_the_assignment_says_nothing() -> None:
@@ -168,6 +186,9 @@ def test_who_goes_back_on_purpose_consumes_again() -> None:
         records = offsets if back[1]["positions"][0][2] == 1 else [(0, "a"), *offsets]
         lines = [*BEGIN, *consuming("t1", (0, "a"), (1, "b")), back, *consuming("t2", *records)]
         assert found(*lines) == {}
+    back = assign("carl", 1, how="seek", outcome="unknown")
+    lines = [*BEGIN, *consuming("t1", (0, "a"), (1, "b")), back, *consuming("t2", (1, "b"), (2, "c"), (3, "d"))]
+    assert found(*lines) == {}
 
 
 def test_who_was_sent_there_before_the_other_committed_did_not_mean_to_consume_again() -> None:

@@ -87,6 +87,35 @@ def what_is_withheld(count: int) -> list[Line]:
     return [*lines, poll("dora", began_us=10**6, ended_us=10**7)]
 
 
+def trims_of_a_partition(count: int) -> list[Line]:
+    """Each after a record was sent and read."""
+    lines: list[Line] = [client(process, clock="here") for process in ("carl", "admin")]
+    for number in range(count):
+        lines += [send("anna", f"v{number}", number), poll("carl", (number, f"v{number}")), trim("admin", number)]
+    return lines
+
+
+def trims_by_many(count: int) -> list[Line]:
+    """Each by a clock of its own."""
+    trims = [trim(f"admin{number}", number) for number in range(count)]
+    polls = [poll("carl", (number, f"v{number}")) for number in range(count)]
+    return [*trims, *polls]
+
+
+def short_commits_amid_a_long_one(count: int) -> list[Line]:
+    lines = [client("carl", group="kitchen"), commit("carl", 0, ended_us=10**9)]
+    for number in range(count):
+        lines += [commit("carl", number), assign("carl", number, how="rebalance")]
+    return lines
+
+
+def long_commits(count: int) -> list[Line]:
+    lines = [client("carl", group="kitchen"), commit("carl", 0)]
+    for number in range(count):
+        lines += [commit("carl", number, ended_us=10**9), assign("carl", number, how="rebalance")]
+    return lines
+
+
 def long_polls(count: int) -> list[Line]:
     """Half of them went past one record."""
     sends = [send("anna", f"v{number}", number) for number in range(count)]
@@ -105,6 +134,10 @@ def long_polls(count: int) -> list[Line]:
         ends_that_failed,
         lives_of_a_process,
         what_is_withheld,
+        trims_of_a_partition,
+        trims_by_many,
+        short_commits_amid_a_long_one,
+        long_commits,
         long_polls,
     ],
 )

@@ -39,6 +39,25 @@ def test_who_names_no_clock_may_have_another_in_each_life() -> None:
     assert found(*first, *second) == {Kind.READ_CYCLE_PROCESS: True}
 
 
+def test_who_names_a_clock_in_its_second_life_may_have_had_another_in_its_first() -> None:
+    """By the clock of the second it read what was sent later, and before its commit was asked for."""
+    boots = [client("carl"), poll("carl", (0, "a"), began_us=950), client("carl", clock="here"), assign("carl", 0)]
+    asked = end("anna", "t1", began_us=1000)
+    sent = [begin("anna", "t1", began_us=980), send("anna", "a", 0, transaction="t1", began_us=990), asked]
+    assert found(client("anna", clock="here"), *sent, *boots) == {}
+    assert found(client("anna", clock="here"), send("anna", "a", 0, began_us=980), *boots) == {}
+
+
+def test_who_tells_its_clock_as_a_consumer_has_it_as_a_producer_too() -> None:
+    sent = [begin("anna", "t1", began_us=980), send("anna", "a", 0, transaction="t1", began_us=990)]
+    read = [client("carl", clock="here"), poll("carl", (0, "a"), began_us=950)]
+    both = [client("anna", acks="all"), client("anna", group="kitchen", clock="here")]
+    lines = [*sent, end("anna", "t1", began_us=1000), *read]
+    assert Kind.UNCOMMITTED_READ in found(*both, *lines)
+    assert found(both[0], *lines) == {}
+    assert found(*both, client("anna", group="kitchen", clock="there"), *lines) == {}
+
+
 def test_each_life_of_a_producer_has_its_order() -> None:
     lives = [AGAIN, send("anna", "x", 7), AGAIN, send("anna", "a", 1), send("anna", "b", 0)]
     assert verdict(*lives, READS_LATE, poll("carl", (7, "x"))).bad_kinds == {Kind.NONMONOTONIC_SEND}

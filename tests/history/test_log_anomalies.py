@@ -263,6 +263,8 @@ def test_a_value_at_two_offsets() -> None:
 
 def test_a_producer_that_is_not_idempotent_may_repeat_itself() -> None:
     assert found(client("anna", idempotent=False), *CLEAN, poll("carl", (2, "a"))) == {Kind.DUPLICATE: False}
+    for acks in (0, 1):  # which is never idempotent, though its recorder does not say so
+        assert found(client("anna", acks=acks), *CLEAN, poll("carl", (2, "a"))) == {Kind.DUPLICATE: False}
 
 
 def test_reading_twice_is_not_writing_twice() -> None:
@@ -273,6 +275,35 @@ def test_a_value_that_was_sent_twice_is_not_judged() -> None:
     told = verdict(*CLEAN, send("bert", "a", 2), poll("carl", (2, "a")))
     assert told.findings == {}
     assert told.counts["values_sent_twice"] == 1
+
+
+def test_where_a_value_was_acknowledged_that_was_sent_twice_it_must_be() -> None:
+    """Its offset says which of them it is: whoever comes past needs no value."""
+    sent = [send("anna", "a", 0), send("anna", "a", 1), send("anna", "c", 2), assign("carl", 0)]
+    told = verdict(*sent, poll("carl", (2, "c")))
+    assert told.bad_kinds == {Kind.LOST_WRITE, Kind.POLL_SKIP} == told.kinds
+    assert [anomaly.offsets for anomaly in told.findings[Kind.LOST_WRITE].evidence] == [(0,), (1,)]
+    assert told.findings[Kind.POLL_SKIP].evidence[0].offsets == (0, 1)
+    assert found(*sent, poll("carl", (0, "a"), (2, "c"))) == {Kind.LOST_WRITE: True, Kind.INTERNAL_POLL_SKIP: True}
+    assert found(*sent, poll("carl", (0, "a"), (1, "a"), (2, "c")), is_read_to_end=True) == {}
+    assert found(*sent[1:], poll("carl", (2, "c")), send("anna", "a", outcome="unknown")) == {
+        Kind.LOST_WRITE: True,
+        Kind.POLL_SKIP: True,
+    }
+
+
+def test_where_nobody_knows_its_place_a_value_that_was_sent_twice_is_not_missed() -> None:
+    lines = [send("anna", "a"), send("anna", "a", outcome="unknown"), send("anna", "c", 2), assign("carl", 0)]
+    assert found(*lines, poll("carl", (2, "c")), is_read_to_end=True) == {}
+    aborted = transaction("bert", "t1", send("bert", "a", 0), send("bert", "a", 1), decision="abort")
+    assert found(*aborted, *lines[2:], poll("carl", (2, "c")), is_read_to_end=True) == {}
+
+
+def test_a_value_that_was_sent_twice_is_no_part_of_a_transaction_that_was_read() -> None:
+    """Another may have been read."""
+    parts = transaction("anna", "t1", send("anna", "a", outcome="unknown"), send("anna", "b", 1))
+    lines = [send("bert", "a", 0), *parts, send("bert", "c", 2), assign("carl", 0), poll("carl", (0, "a"), (2, "c"))]
+    assert found(*lines) == {Kind.LOST_WRITE: True, Kind.INTERNAL_POLL_SKIP: True}
 
 
 # misplaced, phantom

@@ -72,6 +72,15 @@ def test_who_is_not_the_last_to_look_proves_nothing(looks: list[Line]) -> None:
     assert to_end(*READ, *looks) == {}
 
 
+def test_who_finds_something_after_it_had_found_nothing_has_stopped_early() -> None:
+    """Elsewhere, but who polls has looked at all of its partitions: it may not have come to the others yet."""
+    sent, read = send("anna", "x", 0, 1), poll("carl", (0, "x"), partition=1)
+    both = [LOOKS[0], assign("dora", "beginning", 1), poll("dora")]
+    found_there = poll("dora", (0, "x"), partition=1)
+    assert to_end(*READ, sent, read, *both, found_there) == {}
+    assert to_end(*READ, sent, read, *both, found_there, poll("dora")) == LOST
+
+
 def test_a_poll_that_is_under_way_while_it_is_read_proves_nothing() -> None:
     sent = [send("anna", value, offset, began_us=1, ended_us=2) for offset, value in enumerate("ab")]
     read = [assign("carl", 0, began_us=3), poll("carl", (0, "a"), (1, "b"), began_us=4, ended_us=20)]

@@ -70,6 +70,24 @@ def test_an_assignment_that_failed_excuses_nothing() -> None:
     assert found(*lines) == {Kind.POLL_SKIP: True}
 
 
+def test_an_assignment_of_unknown_outcome_may_have_moved_it_or_not() -> None:
+    for how in ("assign", "seek", "rebalance"):
+        for position, offset in ((0, 1), (0, 0), (3, 3), ("beginning", 1), (None, 3)):
+            moved = assign("carl", position, how=how, outcome="unknown")
+            reads = [assign("carl", 0), poll("carl", (0, "a")), moved, poll("carl", (offset, "abcd"[offset]))]
+            assert found(*SENT, ALL, *reads) == {}
+            further = 3 if offset < 2 else 1
+            assert found(*SENT, ALL, *reads, poll("carl", (further, "abcd"[further]))) != {}
+
+
+def test_who_may_not_have_left_its_group_may_still_be_moved_by_it() -> None:
+    subscribed = ("assign", {"process": "carl", "how": "subscribe"})
+    for outcome, is_bad in (("unknown", False), ("ok", True)):
+        chosen = assign("carl", 0, outcome=outcome)
+        reads = [subscribed, poll("carl", (0, "a")), chosen, poll("carl", (0, "a")), poll("carl", (3, "d"))]
+        assert found(*SENT, ALL, *reads) == {Kind.POLL_SKIP: is_bad}
+
+
 # nonmonotonic-poll
 
 

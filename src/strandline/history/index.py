@@ -120,8 +120,9 @@ class History:
     def _settle_logs(self) -> None:
         for trim in self._trims:
             for partition, offset in trim.offsets if trim.outcome is not Outcome.FAIL else ():
-                self.log(partition).trims.append((trim, offset))
+                self.log(partition).trims.note(trim, offset)
         for log in self.logs.values():
+            log.trims.settle()
             log.known = sorted(
                 offset
                 for offset, (_, witness) in log.claims.items()
@@ -132,8 +133,9 @@ class History:
     def _is_visible(self, log: PartitionLog, offset: int) -> bool:
         writer = self.writer(log.partition.topic, log.claims[offset].value)
         if writer is None:
-            self.foreign_count += (log.partition.topic, log.claims[offset].value) not in self._ambiguous
-            return offset in log.committed_offsets
+            value, witness = log.claims[offset]
+            self.foreign_count += not self.is_ambiguous(log.partition.topic, value)
+            return offset in log.committed_offsets or (isinstance(witness, Send) and self.is_committed(witness))
         return self.is_committed(writer)
 
     def _walk(self) -> ConsumerWalk:
@@ -147,7 +149,7 @@ class History:
     def log(self, partition: TopicPartition) -> PartitionLog:
         log = self.logs.get(partition)
         if log is None:
-            log = self.logs[partition] = PartitionLog(partition, self.lives.share_clock)
+            log = self.logs[partition] = PartitionLog(partition, self.lives.timeline)
         return log
 
     def writer(self, topic: str, value: str) -> Send | None:
@@ -168,9 +170,19 @@ class History:
     def promises(self) -> Iterator[Send]:
         """What readers must find; where, is not known of some that were sent in a transaction."""
         for send in self.sends:
-            is_known = (send.topic, send.value) in self._writers
-            if is_known and self.is_committed(send) and (send.outcome is Outcome.OK or self._is_in_commit(send)):
+            is_acknowledged = send.outcome is Outcome.OK or self._is_in_commit(send)
+            if is_acknowledged and self._is_known_apart(send) and self.is_committed(send):
                 yield send
+
+    def _is_known_apart(self, send: Send) -> bool:
+        """From others that sent the same value: by where it was acknowledged."""
+        has_place = send.outcome is Outcome.OK and send.offset is not None
+        return has_place or not self.is_ambiguous(send.topic, send.value)
+
+    def is_read(self, send: Send, log: PartitionLog) -> bool:
+        if not self.is_ambiguous(send.topic, send.value):
+            return send.value in log.read_values
+        return send.offset is not None and log.is_read_at(send.offset, send.value)
 
     def _is_in_commit(self, send: Send) -> bool:
         """Clients wait for what they sent before they ask for the commit: once that is acknowledged, it is there."""

@@ -128,7 +128,7 @@ class LineParser:
             tells_of_consumer=is_consumer or not is_producer,
             **told,
         )
-        return self._clients[process]
+        return _as_kafka_can(self._clients[process], fields)
 
     def send(self, fields: Fields, number: int) -> Send:
         topic, partition, offset = self.name(fields["topic"]), fields.get("partition"), fields.get("offset")
@@ -206,6 +206,12 @@ def line_of(op: str, **fields: Any) -> bytes:
     """One line, with its end. What is None is left out."""
     told = {"op": op, **{name: value for name, value in fields.items() if value is not None}}
     return json.dumps(told, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "backslashreplace") + b"\n"
+
+
+def _as_kafka_can(client: Client, fields: Fields) -> Client:
+    """An idempotent producer has acks=all: whoever has not, and does not say that it is one, is none."""
+    is_none = client.tells_of_producer and client.acks != -1 and "idempotent" not in fields
+    return client._replace(is_idempotent=False) if is_none else client
 
 
 def _parser_of(fields: Fields) -> Callable[[LineParser, Fields, int], Operation]:

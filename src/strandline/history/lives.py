@@ -29,15 +29,20 @@ class Lives:
             self._consumers.setdefault(client.process, []).append(client)
 
     def settle(self) -> None:
-        """Once all are noted. Who tells of one role is that in the other too; who names one clock has had it always."""
+        """Once all are noted. Who tells of one role is that in the other too."""
         for one, other in ((self._producers, self._consumers), (self._consumers, self._producers)):
             for process, clients in one.items():
                 clients.sort(key=lambda client: client.number)
                 other.setdefault(process, clients)
         for process in self._producers:
-            clocks = {client.clock for role in self._roles for client in role[process]} - {None}
-            for role in self._roles if len(clocks) == 1 else ():
-                role[process] = [client._replace(clock=next(iter(clocks))) for client in role[process]]
+            self._share_clock_of_roles(process)
+
+    def _share_clock_of_roles(self, process: str) -> None:
+        """Who has one life as the one, and named no clock, has that of the other, if that was the same in all lives."""
+        for role, other in (self._roles, self._roles[::-1]):
+            first, clocks = role[process][0], {client.clock for client in other[process]}
+            if len(role[process]) == len(clocks) == 1 and first.clock is None:
+                role[process] = [first._replace(clock=clocks.pop())]
 
     def clients(self) -> list[Client]:
         return [client for role in self._roles for lives in role.values() for client in lives]

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Hashable, Iterator
 from itertools import islice
 from typing import NamedTuple, TypeAlias
 
-from strandline.history.operations import Poll, Send, TimedOperation, Trim
+from strandline.history.operations import Poll, Send, TimedOperation
+from strandline.history.trims import Trims
 from strandline.model.partitions import TopicPartition
 
 OFFSET_MAX = 2**63 - 1
@@ -39,18 +40,15 @@ class Stretch:
 
 
 class PartitionLog:
-    def __init__(
-        self, partition: TopicPartition, share_clock: Callable[[TimedOperation, TimedOperation], bool]
-    ) -> None:
+    def __init__(self, partition: TopicPartition, timeline: Callable[[TimedOperation], Hashable]) -> None:
         self.partition = partition
-        self._share_clock = share_clock
         self.claims: dict[int, Claim] = {}  # by offset; of several, the first
         self.contradictions: dict[int, dict[str, Claim]] = {}  # further ones, by offset and value
         self.place_of: dict[str, int] = {}  # the first offset at which a value was seen
         self.repeats: dict[str, list[tuple[int, Witness]]] = {}  # further ones
         self.read_values: set[str] = set()
         self.committed_offsets: set[int] = set()  # read by those who read committed records only
-        self.trims: list[tuple[Trim, int]] = []  # up to where what may have been deleted
+        self.trims = Trims(timeline)
         self.known: list[int] = []  # offsets that hold a record for sure, in order
         self.visible: list[int] = []  # those of them that readers of committed records must see
         self._stretches: list[tuple[int, int]] = []
@@ -67,23 +65,15 @@ class PartitionLog:
         if self.place_of.setdefault(value, offset) != offset:
             self.repeats.setdefault(value, []).append((offset, witness))
 
-    @property
-    def trimmed_before(self) -> int:
-        """Below this, records may have been deleted at some time."""
-        return max((offset for _, offset in self.trims), default=0)
-
-    def trimmed_by(self, operation: TimedOperation) -> int:
-        """Below this, records may have been deleted before it ended."""
-        return max((offset for trim, offset in self.trims if not self._is_before(operation, trim)), default=0)
-
-    def _is_before(self, operation: TimedOperation, trim: Trim) -> bool:
-        """For sure."""
-        return operation.ended_us < trim.began_us and self._share_clock(operation, trim)
+    def is_read_at(self, offset: int, value: str) -> bool:
+        others = self.contradictions.get(offset, {})
+        claims = (self.claims.get(offset), others.get(value))
+        return any(claim is not None and claim.value == value and isinstance(claim.witness, Poll) for claim in claims)
 
     def between(self, first: int, end: int, at: TimedOperation, *, is_committed: bool) -> Stretch:
         """Offsets from `first` on and below `end` that a reader must not have passed over then."""
         offsets = self.visible if is_committed else self.known
-        return Stretch(offsets, bisect_left(offsets, max(first, self.trimmed_by(at))), bisect_left(offsets, end))
+        return Stretch(offsets, bisect_left(offsets, max(first, self.trims.offset_by(at))), bisect_left(offsets, end))
 
     def passed(self, first: int, last: int) -> None:
         """Somebody read from `first` to `last` without a break that would excuse what is missing."""
@@ -92,7 +82,7 @@ class PartitionLog:
 
     def passed_by(self, poll: Poll, first: int, last: int) -> None:
         """The same, of what cannot have been deleted by then."""
-        first = max(first, self.trimmed_by(poll))
+        first = max(first, self.trims.offset_by(poll))
         if first <= last:
             self.passed(first, last)
 

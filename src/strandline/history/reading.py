@@ -93,12 +93,13 @@ class ConsumerWalk:
                 continue
             match operation:
                 case Poll() if operation.records:
+                    self._in_vain = None  # it had not come to its end: not of any of its partitions, for all we know
                     self._poll(operation, places, is_excused)
                 case Poll():
                     is_sure = operation.outcome is Outcome.OK and not is_excused
                     self._in_vain = operation if is_sure else None
                 case Assign():
-                    is_excused = operation.how is How.SUBSCRIBE or (is_excused and operation.how is How.SEEK)
+                    is_excused = operation.how is How.SUBSCRIBE or (is_excused and not _leaves_group(operation))
                     self._assign(operation, places)
                 case Revoke():
                     for partition in list(places) if operation.partitions is None else operation.partitions:
@@ -109,7 +110,7 @@ class ConsumerWalk:
     def _assign(self, assign: Assign, places: dict[TopicPartition, _Place]) -> None:
         for partition, position in assign.positions:
             self._leave(partition, places)
-            first = 0 if position == BEGINNING else position if position is not None and position >= 0 else None
+            first = _first_offset(position) if assign.outcome is Outcome.OK else None
             places[partition] = _Place(assign, first, position)
             if assign.how is How.REBALANCE and first is not None:
                 self.starts.append(Start(assign, partition, first, assign.ended_us))
@@ -163,15 +164,16 @@ class ConsumerWalk:
 
     def _begin(self, place: _Place, poll: Poll, partition: TopicPartition, offset: int) -> None:
         place.first = offset
-        if place.assign is not None and place.assign.how is How.REBALANCE:
-            self.starts.append(Start(place.assign, partition, offset, poll.ended_us))
+        assign = place.assign
+        if assign is not None and assign.how is How.REBALANCE and assign.outcome is Outcome.OK:
+            self.starts.append(Start(assign, partition, offset, poll.ended_us))
 
     def _is_deleted(self, place: _Place, partition: TopicPartition, poll: Poll) -> bool:
         """What it was to read next, by then: `auto.offset.reset` may have led it anywhere, but for who is at the
         beginning."""
         log = self._logs.get(partition)
         is_at_beginning = isinstance(place.before, Assign) and place.told == BEGINNING
-        return log is not None and (place.expected or 0) < log.trimmed_by(poll) and not is_at_beginning
+        return log is not None and (place.expected or 0) < log.trims.offset_by(poll) and not is_at_beginning
 
     def _reset(self, place: _Place, partition: TopicPartition, offset: int) -> None:
         self._pass(partition, place)
@@ -190,6 +192,15 @@ class ConsumerWalk:
             self._reset(place, partition, offset)
         elif place.first is not None and offset < place.first:
             place.first = offset
+
+
+def _leaves_group(assign: Assign) -> bool:
+    """Or is told from now on what its group gives."""
+    return assign.how is not How.SEEK and assign.outcome is Outcome.OK
+
+
+def _first_offset(position: int | None) -> int | None:
+    return 0 if position == BEGINNING else position if position is not None and position >= 0 else None
 
 
 def _order(operation: Poll | Assign) -> tuple[int, int]:

@@ -7,13 +7,10 @@ are known. Nor is a start where somebody with another clock has committed: nobod
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Hashable, Iterator
-from functools import reduce
-from itertools import accumulate
-from typing import NamedTuple
 
+from strandline.history.anomalies.place_of_group import NEVER_US, Candidates, Committed, PlaceOfGroup
 from strandline.history.expectations import Expectations
 from strandline.history.index import History
 from strandline.history.operations import Commit, Outcome
@@ -22,70 +19,12 @@ from strandline.history.transaction import Fate
 from strandline.history.verdict import Anomaly, Kind
 from strandline.model.partitions import TopicPartition
 
-NEVER_US = 2**63 - 1
-
-
-class Committed(NamedTuple):
-    began_us: int
-    ended_us: int  # NEVER_US if its outcome is unknown: it may yet count
-    timeline: Hashable
-    offset: int
-    commit: Commit
-
-
-class Candidates(NamedTuple):
-    """Commits of which any could have been the last."""
-
-    lowest: Committed
-    highest: Committed
-
-    @classmethod
-    def of(cls, committed: Committed) -> Candidates:
-        return cls(committed, committed)
-
-    def joined(self, other: Candidates) -> Candidates:
-        return Candidates(
-            min(self.lowest, other.lowest, key=lambda each: each.offset),
-            max(self.highest, other.highest, key=lambda each: each.offset),
-        )
-
-
-class PlaceOfGroup:
-    """What a group committed for one partition, by when it began."""
-
-    def __init__(self, commits: list[Committed]) -> None:
-        self.timelines = {each.timeline for each in commits}
-        known = [each for each in commits if each.ended_us != NEVER_US]
-        self._commits = sorted(known, key=lambda each: (each.began_us, each.commit.number))
-        self._began_us = [each.began_us for each in self._commits]
-        self._ended_us = list(accumulate((each.ended_us for each in self._commits), max))  # of all up to each
-        in_doubt = sorted((each for each in commits if each.ended_us == NEVER_US), key=lambda each: each.began_us)
-        self._doubt_began_us = [each.began_us for each in in_doubt]
-        self._in_doubt = list(accumulate(map(Candidates.of, in_doubt), Candidates.joined))  # all up to each
-
-    def candidates(self, began_us: int, known_us: int) -> Candidates | None:
-        """Those that whoever asked between these moments may have found, or none if there is none for sure."""
-        index = bisect_right(self._began_us, known_us) - 1
-        found: list[Committed] = []
-        last: Committed | None = None
-        while index >= 0 and (last is None or self._ended_us[index] >= last.began_us):
-            commit = self._commits[index]
-            if last is None or commit.ended_us >= last.began_us:
-                found.append(commit)
-            if last is None and commit.ended_us <= began_us:
-                last = commit
-            index -= 1
-        if last is None:
-            return None
-        doubtful = bisect_right(self._doubt_began_us, known_us)
-        return reduce(Candidates.joined, [*map(Candidates.of, found), *self._in_doubt[doubtful - 1 : doubtful]])
-
 
 def lost_commits(history: History, _expectations: Expectations) -> Iterator[Anomaly]:
     """A group went on before the offset that it had committed last."""
     for start, candidates in _judged_starts(history):
         lowest = candidates.lowest
-        if start.offset < max(lowest.offset, 0) and lowest.offset > history.log(start.partition).trimmed_by(
+        if start.offset < max(lowest.offset, 0) and lowest.offset > history.log(start.partition).trims.offset_by(
             start.assign
         ):
             yield _wrong_start(Kind.LOST_COMMIT, start, lowest, "the group had committed")
@@ -97,7 +36,7 @@ def phantom_commits(history: History, expectations: Expectations) -> Iterator[An
         highest = candidates.highest
         is_committed = history.lives.reads_committed(start.assign)
         log = history.log(start.partition)
-        if expectations.may_delete_from(start.partition.topic) or highest.offset < log.trimmed_by(start.assign):
+        if expectations.may_delete_from(start.partition.topic) or highest.offset < log.trims.offset_by(start.assign):
             continue  # its place may be deleted: then `auto.offset.reset` led it to where it began
         if log.between(highest.offset, start.offset, start.assign, is_committed=is_committed):
             yield _wrong_start(Kind.PHANTOM_COMMIT, start, highest, "the group had committed no more than")

@@ -25,7 +25,7 @@ class _Parts:
         """The first of its offsets that the consumer must not have passed over."""
         log = self._history.log(gap.partition)
         offsets = self._of(gap).get(transaction, [])
-        index = bisect_left(offsets, max(gap.expected, log.trimmed_by(gap.poll)))
+        index = bisect_left(offsets, max(gap.expected, log.trims.offset_by(gap.poll)))
         return offsets[index] if index < len(offsets) and offsets[index] < gap.offset else None
 
     def _of(self, gap: Break) -> dict[str, list[int]]:

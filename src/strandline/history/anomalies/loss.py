@@ -61,7 +61,7 @@ def torn_transactions(history: History, expectations: Expectations) -> Iterator[
 
 def _read_part(history: History, transaction: Transaction) -> Send | None:
     for send in transaction.sends:
-        if send.partition is not None and send.value in history.log(send.partition).read_values:
+        if send.partition is not None and history.is_read(send, history.log(send.partition)):
             return send
     return None
 
@@ -101,8 +101,8 @@ def _missing(history: History) -> Iterator[tuple[PartitionLog, Send, int | None,
             continue
         log = history.log(send.partition)
         passed = None if send.offset is None else log.reader_passed(send.offset)
-        may_be_deleted = passed is None and (send.offset or 0) < log.trimmed_before
-        if send.value not in log.read_values and not may_be_deleted:
+        may_be_deleted = passed is None and (send.offset or 0) < log.trims.offset
+        if not history.is_read(send, log) and not may_be_deleted:
             yield log, send, send.offset, passed
 
 

@@ -11,8 +11,9 @@ import os
 import threading
 import time
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, BinaryIO, Self
 
+from strandline.history.json_object import NotJson, json_object
 from strandline.history.lines import line_of
 
 BUFFER_BYTES = 64 * 1024
@@ -20,10 +21,15 @@ BOOT_ID = "/proc/sys/kernel/random/boot_id"
 
 
 class Journal:
-    """Appends to a file that is there already. Safe to use from several threads: clients call back on any of theirs."""
+    """Appends to a file that is there already, in place of a line that its last writer did not finish.
+
+    Safe to use from several threads: clients call back on any of theirs.
+    """
 
     def __init__(self, path: str | os.PathLike[str], process: str, *, buffer_bytes: int = BUFFER_BYTES) -> None:
         self.process = process
+        if os.path.isfile(path):
+            _end_last_line(path)
         self._file = open(path, "ab", buffering=0)  # noqa: SIM115 (closed by close)
         self._buffer = bytearray()
         self._buffer_bytes = buffer_bytes
@@ -63,6 +69,29 @@ class Journal:
     def _flush(self) -> None:
         while self._buffer:
             del self._buffer[: self._file.write(self._buffer)]
+
+
+def _end_last_line(path: str | os.PathLike[str]) -> None:
+    """Or what is appended would be a part of it, and nobody could read either. Whole is what `check-history` counts."""
+    with open(path, "rb+") as file:
+        line = _last_line(file)
+        try:
+            if line:
+                json_object(line)
+                file.write(b"\n")
+        except NotJson:
+            file.truncate(file.tell() - len(line))
+
+
+def _last_line(file: BinaryIO) -> bytes:
+    """What follows the last line feed. Leaves the file at its end."""
+    end = position = file.seek(0, os.SEEK_END)
+    rest = b""
+    while position and b"\n" not in rest:
+        position = max(0, end - 2 * (end - position) - BUFFER_BYTES)
+        file.seek(position)
+        rest = file.read(end - position)
+    return rest[rest.rfind(b"\n") + 1 :]
 
 
 def clock_name() -> str | None:
