@@ -38,11 +38,12 @@ def begin_without_pace(listener: socket.socket) -> None:
 
 
 def pace_as_the_machine_does(connected: socket.socket) -> None:
-    """A connection from elsewhere, where the listener has begun it without."""
+    """A connection from elsewhere, where the listener has begun it without; a route may have a control of its own."""
     control = control_of_this_machine()
     if control.startswith(PACING):
         with suppress(OSError):
-            choose(connected, control)
+            if control_of(connected) == UNPACED:
+                choose(connected, control)
 
 
 def choose(connected: socket.socket, control: bytes) -> None:
