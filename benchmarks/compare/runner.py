@@ -15,7 +15,7 @@ from tests.interop.kafka import Kafka
 
 from benchmarks.compare import brokers
 from benchmarks.compare.bench import Bench, Scale
-from benchmarks.compare.given_memory import touch_memory
+from benchmarks.compare.given_memory import given_memory
 from benchmarks.compare.load_kind import Load, Measured, Stage
 from benchmarks.compare.loads.starting import Start
 from benchmarks.compare.pool import Pool, client_pool
@@ -93,8 +93,8 @@ class Runner:
                 turns[name]()  # the first round is for the caches
             for number in range(min(self._scale.rounds, load.rounds_max)):
                 for name in list(turns) if number % 2 == 0 else list(turns)[::-1]:
-                    touch_memory(load.stage.brokers)
-                    result.turns[name].append(turns[name]())
+                    with given_memory(load.stage.brokers):
+                        result.turns[name].append(turns[name]())
         except FAILURES as problem:
             result.failure = f"{name}: {str(problem) or type(problem).__name__}"
         result.load_average = os.getloadavg()[0]
