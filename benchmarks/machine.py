@@ -13,6 +13,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
 from benchmarks.scratch import CHECKOUT, file_system_of
+from strandline.broker.pacing import control_of_this_machine
 from strandline.records.alike import IS_COMPILED
 
 UNKNOWN = "unknown"  # a checkout without git has no commit
@@ -53,7 +54,7 @@ def this_machine(folder: str = CHECKOUT) -> Machine:
         features_among(set(_of_processor("flags").split())),
         os.cpu_count() or 1,
         round(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") / 1e9),
-        platform.release(),
+        f"{platform.release()}, TCP with {control_of_this_machine().decode() or UNKNOWN}",
         f"{file_system_of(folder)} on {_disk_of(folder)}",
         platform.python_version(),
         IS_COMPILED,
