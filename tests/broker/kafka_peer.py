@@ -13,7 +13,7 @@ from strandline.wire.versions import SPOKEN, ApiKey
 
 M = TypeVar("M", bound=Message)
 
-WAIT_S = 10.0  # longer than anything takes; a test that waits this long has failed
+WAIT_S = 30.0  # longer than anything takes, also beside busy neighbours; a test that waits this long has failed
 
 
 def request_frame(
