@@ -167,8 +167,10 @@ class Load:
 
     def _look_in_vain(self, consumer: RecordingConsumer, deadline: float) -> None:
         """Only who found nothing at last shows that a log has lost its end. News that this is the end come first."""
-        while (messages := consumer.consume(1000, IN_VAIN_S)) and time.monotonic() < deadline:
+        while messages := consumer.consume(1000, IN_VAIN_S):
             self._progress.note(LAST_READER, messages)
+            if time.monotonic() > deadline:
+                raise AssertionError("there was always more to read: nobody has seen that this is the end")
 
     def ends_of_others(self) -> dict[ModelPartition, int]:
         """The high watermarks of what those who are not recorded have written, when they have stopped."""

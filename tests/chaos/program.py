@@ -39,6 +39,7 @@ from strandline.cluster.process_cluster import ProcessCluster
 from strandline.cluster.zookeeper_installation import NotInstalled
 
 NOT_POSSIBLE = 2
+INTERRUPTED = 130
 KILLS = "kill-leader,kill-follower,kill-controller"
 OUTAGE_S, STORM_S = 60.0, 20.0
 REPLICAS = 3
@@ -60,6 +61,9 @@ def main() -> int:
     except (NotPermitted, NotInstalled, NoCompiler, UnknownFault, NoDirectory, ClusterRefused) as problem:
         print(f"chaos: {problem}", file=sys.stderr)
         return NOT_POSSIBLE
+    except KeyboardInterrupt:
+        print("chaos: interrupted; the histories were not checked", file=sys.stderr)
+        return INTERRUPTED
 
 
 def _run(options: argparse.Namespace, names: list[str]) -> int:

@@ -10,8 +10,9 @@ from argparse import Namespace
 from pathlib import Path
 
 import pytest
+from tests.chaos import program
 from tests.chaos.known_faults import known_with
-from tests.chaos.program import NOT_POSSIBLE, _cluster, main
+from tests.chaos.program import INTERRUPTED, NOT_POSSIBLE, _cluster, main
 from tests.chaos.run import SETTINGS
 
 PLAIN = {"network": False, "spark": False, "spare_brokers": 0, "zookeepers": 1, "session_ms": 4000, "seed": 1}
@@ -50,6 +51,18 @@ def test_so_is_one_that_an_earlier_run_has_used(
     monkeypatch.setattr(sys, "argv", ["tests.chaos", "--directory", str(tmp_path)])
     assert main() == NOT_POSSIBLE
     assert capsys.readouterr().err.startswith(f"chaos: {tmp_path}/cluster has in it what is not a cluster's")
+
+
+def test_whoever_interrupts_a_run_reads_a_sentence(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def interrupted(*_: object) -> int:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(sys, "argv", ["tests.chaos"])
+    monkeypatch.setattr(program, "_run", interrupted)
+    assert main() == INTERRUPTED
+    assert capsys.readouterr().err == "chaos: interrupted; the histories were not checked\n"
 
 
 @pytest.mark.parametrize("more", [{}, {"spare_brokers": 1}, {"zookeepers": 3}])

@@ -88,11 +88,11 @@ def test_a_limit_always_lets_something_through_and_ends_at_the_end(sizes: list[i
 
 def test_a_batch_waits_until_there_is_enough_but_not_for_ever() -> None:
     enough = EnoughOffsets(10, delay_max_ms=1000)
-    assert enough.is_enough({A: 0}, {A: 1}, now_ms=5000), "the first does not wait"
-    assert not enough.is_enough({A: 1}, {A: 10}, now_ms=5001)
-    assert enough.is_enough({A: 1}, {A: 11}, now_ms=5002)
-    assert not enough.is_enough({A: 11}, {A: 12}, now_ms=6001)
-    assert enough.is_enough({A: 11}, {A: 12}, now_ms=6002)
+    assert enough.is_enough({A: 0}, {A: 1}, elapsed_ms=7), "the first does not wait"
+    assert not enough.is_enough({A: 1}, {A: 10}, elapsed_ms=8)
+    assert enough.is_enough({A: 1}, {A: 11}, elapsed_ms=9)
+    assert not enough.is_enough({A: 11}, {A: 12}, elapsed_ms=1008)
+    assert enough.is_enough({A: 11}, {A: 12}, elapsed_ms=1009)
 
 
 # Offsets as text

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from strandline.client.group_offsets import Committed
+from strandline.spark.exactly_once import Prepared, age_of
 from strandline.spark.failures import BadOption, WriteFailed
 from strandline.spark.sink_decisions import NOTE_BYTES_MAX, Decision, PreparedTask, read_notes, write_notes
 from strandline.spark.sink_options import parse_sink_options
@@ -35,6 +36,20 @@ def test_what_is_left_of_an_earlier_and_larger_batch_does_not_count() -> None:
 def test_notes_of_somebody_else_are_refused(notes: list[str]) -> None:
     with pytest.raises(WriteFailed, match="another program commits to this group; choose another sinkId"):
         read_notes([Committed(3, -1, note) for note in notes])
+
+
+@pytest.mark.parametrize(
+    ("now_ms", "age_ms"),
+    [
+        pytest.param(70_000, 60_000, id="the driver waited for others after the longest task"),
+        pytest.param(12_000, 50_000, id="the clock was set back meanwhile, or is behind the executors'"),
+    ],
+)
+def test_a_batch_is_as_old_as_its_first_transaction(now_ms: int, age_ms: int) -> None:
+    """The broker aborts what is older than `transaction.timeout.ms`, whatever the driver's clock says."""
+    tasks = [(10_000, 50_000), (15_000, 2_000)]
+    written = [Prepared("sink", QUERY, began_ms=began_ms, took_ms=took_ms) for began_ms, took_ms in tasks]
+    assert age_of(written, now_ms) == age_ms
 
 
 def test_exactly_once_asks_for_acknowledgements_of_all() -> None:

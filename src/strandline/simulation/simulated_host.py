@@ -7,10 +7,11 @@ from concurrent.futures import Future
 from random import Random
 from typing import Any, TypeVar
 from uuid import UUID
+from zlib import crc32
 
 from strandline.simulation.world import Event, Process, World
 
-ELAPSED_BEFORE_MS = 77
+ELAPSED_BEFORE_MAX_MS = 10_000_000
 Result = TypeVar("Result")
 ThreadTime = Callable[[], int]  # how long, in microseconds, the next piece of work of a thread takes
 
@@ -22,6 +23,7 @@ class SimulatedHost(Process):
         self._thread_time_us = thread_time_us
         self._chance = chance
         self._jobs = 0
+        self._elapsed_before_ms = crc32(name.encode()) % ELAPSED_BEFORE_MAX_MS  # another one in each life
 
     @property
     def is_idle(self) -> bool:
@@ -31,8 +33,9 @@ class SimulatedHost(Process):
         return self.world.now_ms
 
     def elapsed_ms(self) -> int:
-        """Nothing like the other: whoever takes one for the other is noticed."""
-        return self.world.now_us // 1_000 + ELAPSED_BEFORE_MS
+        """Nothing like the other clock, nor like this one of another process: whoever takes one for the other, tells it
+        to others or keeps it is noticed."""
+        return self.world.now_us // 1_000 + self._elapsed_before_ms
 
     def call_soon(self, callback: Callable[[], object]) -> None:
         self.world.after(0, callback, self)

@@ -48,6 +48,14 @@ ONGOING = "Ongoing"
 OLD_AGE = 0.8  # of transaction.timeout.ms: older ones may be aborted while they are being committed
 
 
+def now_ms() -> int:
+    return time.time_ns() // 1_000_000
+
+
+def elapsed_ms() -> int:
+    return time.monotonic_ns() // 1_000_000
+
+
 @dataclass
 class Prepared(WriterCommitMessage):
     """What a task tells the driver. Without a task: it had no rows, or its batch was decided before."""
@@ -57,6 +65,7 @@ class Prepared(WriterCommitMessage):
     task: PreparedTask | None = None
     topics: set[str] = field(default_factory=set)
     began_ms: int = 0
+    took_ms: int = 0  # by a clock that nobody can set; on another machine it says nothing else
     record_count: int = 0
 
 
@@ -67,7 +76,7 @@ def prepare(client: Blocking, me: TaskIdentity, topic: str | None, rows: Iterato
         check_own(decision, me.sink_id, me.query_id, me.batch_id)
         if decision.batch_id == me.batch_id:
             return Prepared(me.sink_id, me.query_id)
-    began_ms = time.time_ns() // 1_000_000
+    began_ms, began_elapsed_ms = now_ms(), elapsed_ms()
     producer: TransactionalProducer | None = None
     try:
         for batch in rows:
@@ -84,7 +93,8 @@ def prepare(client: Blocking, me: TaskIdentity, topic: str | None, rows: Iterato
         raise
     task = PreparedTask(me.task, me.attempt, producer.identity.producer_id, producer.identity.producer_epoch)
     topics = {partition.topic for partition in producer.partitions}
-    return Prepared(me.sink_id, me.query_id, task, topics, began_ms, producer.record_count)
+    took_ms = elapsed_ms() - began_elapsed_ms
+    return Prepared(me.sink_id, me.query_id, task, topics, began_ms, took_ms, producer.record_count)
 
 
 async def _begin(name: str, cluster: Cluster) -> TransactionalProducer:
@@ -130,12 +140,17 @@ def commit(client: Blocking, messages: Sequence[Prepared], batch_id: int | None)
 def _check_young(client: Blocking, messages: Sequence[Prepared]) -> None:
     """While nothing is decided, a batch that took too long can still be written again."""
     timeout_ms = client.cluster.settings.transaction_timeout_ms
-    age_ms = time.time_ns() // 1_000_000 - min(each.began_ms for each in messages if each.task is not None)
+    age_ms = age_of([each for each in messages if each.task is not None], now_ms())
     if age_ms > timeout_ms * OLD_AGE:
         raise WriteFailed(
             f"the batch took {age_ms} ms, too near to kafka.transaction.timeout.ms={timeout_ms} to be committed safely:"
             " raise it (and the broker's transaction.max.timeout.ms), or make batches smaller with maxOffsetsPerTrigger"
         )
+
+
+def age_of(written: Sequence[Prepared], now_ms: int) -> int:
+    """Executors have clocks of their own, and a clock may be set back: it is at least what the longest task took."""
+    return max(now_ms - min(each.began_ms for each in written), max(each.took_ms for each in written))
 
 
 async def _commit_all(sink_id: str, tasks: Sequence[PreparedTask], cluster: Cluster) -> None:

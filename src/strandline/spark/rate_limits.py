@@ -30,12 +30,15 @@ class EnoughOffsets:
     def __init__(self, at_least: int, delay_max_ms: int) -> None:
         self._at_least = at_least
         self._delay_max_ms = delay_max_ms
-        self._last_batch_ms = 0  # so that the first one does not wait
+        self._last_batch_ms: int | None = None  # the first one does not wait
 
-    def is_enough(self, start: PartitionOffsets, until: PartitionOffsets, now_ms: int) -> bool:
-        waited_ms = now_ms - self._last_batch_ms
+    def is_enough(self, start: PartitionOffsets, until: PartitionOffsets, elapsed_ms: int) -> bool:
+        """`elapsed_ms` is of a clock that nobody can set, or a batch would wait for as long as it was set back."""
         new = sum(max(0, end - start[partition]) for partition, end in until.items())
-        if new < self._at_least and waited_ms < self._delay_max_ms:
+        if new < self._at_least and not self._has_waited(elapsed_ms):
             return False
-        self._last_batch_ms = now_ms
+        self._last_batch_ms = elapsed_ms
         return True
+
+    def _has_waited(self, elapsed_ms: int) -> bool:
+        return self._last_batch_ms is None or elapsed_ms - self._last_batch_ms >= self._delay_max_ms

@@ -102,10 +102,9 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def _limited(
         self, limit: ReadLimit, begin: PartitionOffsets, until: PartitionOffsets, done: PartitionOffsets
     ) -> PartitionOffsets:
-        if isinstance(limit, ReadMinRows) and not self._is_available_now:
-            now_ms = time.time_ns() // 1_000_000
-            if not self._enough.is_enough(begin, until, now_ms):
-                return done
+        may_wait = isinstance(limit, ReadMinRows) and not self._is_available_now
+        if may_wait and not self._enough.is_enough(begin, until, time.monotonic_ns() // 1_000_000):
+            return done
         most = limit.max_rows if isinstance(limit, ReadMaxRows) else self._options.max_offsets_per_trigger
         if most is None or isinstance(limit, ReadAllAvailable):
             return until
