@@ -94,3 +94,22 @@ def test_a_record_that_two_were_told_of_is_nobodys() -> None:
     told = verdict(send("anna", "a", 1), send("bert", "a", 1), assign("carl", 1), poll("carl", (1, "a")))
     assert told.counts["records_recognised"] == 0
     assert told.void_because is not None
+
+
+# What failed was not sent.
+
+
+def test_a_send_that_failed_and_was_tried_again_was_sent_once() -> None:
+    for sent in (
+        [send("anna", "a", outcome="fail"), send("anna", "a")],
+        [send("anna", "a"), send("anna", "a", outcome="fail")],
+    ):
+        told = verdict(*sent, assign("carl", 0), poll("carl", (0, "a")), is_read_to_end=True)
+        assert told.is_sound, told.void_because
+        assert told.counts["values_sent_twice"] == 0
+        assert found(*sent, assign("carl", 0), poll("carl", (0, "a"), (1, "a"))) == {Kind.DUPLICATE: True}
+
+
+def test_what_failed_each_time_it_was_tried_must_not_be_read() -> None:
+    sent = [send("anna", "a", outcome="fail")] * 2
+    assert found(*sent, assign("carl", 0), poll("carl", (0, "a"))) == {Kind.ABORTED_READ: True}

@@ -18,8 +18,14 @@ class Writers:
         self._by_place: dict[Record, Send | None] = {}  # only of ambiguous values; None: several were told of it
 
     def note(self, send: Send) -> None:
+        """One that failed wrote nothing, so that it stands only for a value that nobody else sent."""
         key = send.topic, send.value
-        if self._by_value.setdefault(key, send) is not send:
+        other = self._by_value.setdefault(key, send)
+        if other is send or send.outcome is Outcome.FAIL:
+            return
+        if other.outcome is Outcome.FAIL:
+            self._by_value[key] = send
+        else:
             self._ambiguous.add(key)
 
     def settle(self, sends: Iterable[Send], is_promised: Callable[[Send], bool]) -> None:
