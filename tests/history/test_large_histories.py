@@ -126,6 +126,14 @@ def starts_of_which_nobody_knows_when(count: int) -> list[Line]:
     return [*lines, *[poll(member, (count, "a"), began_us=10**7) for member in members]]
 
 
+def one_value_sent_ever_again(count: int) -> list[Line]:
+    """And the end of its log is lost."""
+    clocks = [client(process, clock="here") for process in ("carl", "dora")]
+    sends = [send("anna", "a", number) for number in range(count)]
+    reads = [assign("carl", 0), *[poll("carl", (number, "a")) for number in range(count)]]
+    return [*clocks, *sends, *reads, assign("dora", 0), poll("dora")]
+
+
 def long_polls(count: int) -> list[Line]:
     """Half of them went past one record."""
     sends = [send("anna", f"v{number}", number) for number in range(count)]
@@ -149,6 +157,7 @@ def long_polls(count: int) -> list[Line]:
         short_commits_amid_a_long_one,
         long_commits,
         starts_of_which_nobody_knows_when,
+        one_value_sent_ever_again,
         long_polls,
     ],
 )
