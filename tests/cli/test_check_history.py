@@ -376,4 +376,4 @@ def test_a_file_that_is_given_twice(tmp_path: Path) -> None:
 
 def test_values_sent_twice_are_told_of(tmp_path: Path) -> None:
     path = write(tmp_path / "h.jsonl", *SENDS, send("bert", "a", 3), *READS)
-    assert "1 value sent twice could not be judged." in check(path).stdout
+    assert "1 value sent twice: judged only where acknowledged." in check(path).stdout

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import socket
 import sys
 import threading
@@ -22,6 +23,7 @@ from strandline.history.recording.marks import mark_of, value_mark, with_mark
 from strandline.history.recording.outcomes import outcome_of_send
 from strandline.history.recording.silence import Silence
 from strandline.history.verdict import Kind
+from strandline.model.failures import CorruptData
 
 
 def rows(path: Path) -> list[dict[str, Any]]:
@@ -53,6 +55,25 @@ def test_a_line_that_a_killed_process_did_not_finish_is_gone_when_another_goes_o
             with Journal(path, "anna") as journal:
                 journal.write("send", value="c")
             assert [row["value"] for row in rows(path)] == [*before, *values, "c"]
+
+
+def test_zeros_that_a_loss_of_power_left_are_gone_when_another_goes_on(tmp_path: Path) -> None:
+    path, whole = tmp_path / "anna.jsonl", line_of("send", value="b")
+    for lines, values in ((b"", []), (whole, ["b"]), (whole[:-1], ["b"]), (whole + whole[:-5], ["b"])):
+        path.write_bytes(lines + bytes(200_000))
+        with Journal(path, "anna") as journal:
+            journal.write("send", value="c")
+        assert [row["value"] for row in rows(path)] == [*values, "c"]
+
+
+@pytest.mark.parametrize("line", [b'{"op":"send"}{"op":', b'{"op":"send","op":"poll"}', b"12"])
+def test_a_last_line_that_no_journal_wrote_is_left_and_told_of(tmp_path: Path, line: bytes) -> None:
+    """Nobody knows whose file it is, or what is to be kept of it."""
+    path = tmp_path / "anna.jsonl"
+    path.write_bytes(line)
+    with pytest.raises(CorruptData, match=re.escape(f"the last line of {path} ")):
+        Journal(path, "anna")
+    assert path.read_bytes() == line
 
 
 def test_the_buffer_has_a_bound(tmp_path: Path) -> None:

@@ -116,6 +116,24 @@ def long_commits(count: int) -> list[Line]:
     return lines
 
 
+def starts_of_which_nobody_knows_when(count: int) -> list[Line]:
+    """Members are given a partition, and read from it only after all has been committed."""
+    members = [f"m{number}" for number in range(count)]
+    lines = [client(member, group="kitchen", clock="here") for member in ("carl", *members)]
+    lines += [send("anna", "a", count), commit("carl", 0)]
+    lines += [assign(member, how="rebalance", began_us=10**6) for member in members]
+    lines += [commit("carl", count - number, began_us=10**6 + number) for number in range(count)]
+    return [*lines, *[poll(member, (count, "a"), began_us=10**7) for member in members]]
+
+
+def one_value_sent_ever_again(count: int) -> list[Line]:
+    """And the end of its log is lost."""
+    clocks = [client(process, clock="here") for process in ("carl", "dora")]
+    sends = [send("anna", "a", number) for number in range(count)]
+    reads = [assign("carl", 0), *[poll("carl", (number, "a")) for number in range(count)]]
+    return [*clocks, *sends, *reads, assign("dora", 0), poll("dora")]
+
+
 def long_polls(count: int) -> list[Line]:
     """Half of them went past one record."""
     sends = [send("anna", f"v{number}", number) for number in range(count)]
@@ -138,6 +156,8 @@ def long_polls(count: int) -> list[Line]:
         trims_by_many,
         short_commits_amid_a_long_one,
         long_commits,
+        starts_of_which_nobody_knows_when,
+        one_value_sent_ever_again,
         long_polls,
     ],
 )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from tests.history.planting import (
     TOPIC,
@@ -265,6 +267,14 @@ def test_a_producer_that_is_not_idempotent_may_repeat_itself() -> None:
     assert found(client("anna", idempotent=False), *CLEAN, poll("carl", (2, "a"))) == {Kind.DUPLICATE: False}
     for acks in (0, 1):  # which is never idempotent, though its recorder does not say so
         assert found(client("anna", acks=acks), *CLEAN, poll("carl", (2, "a"))) == {Kind.DUPLICATE: False}
+
+
+@pytest.mark.parametrize(
+    "told", [[{"idempotent": True, "acks": 1}, {"clock": "here"}], [{"idempotent": True}, {"acks": 1}]]
+)
+def test_who_said_that_it_is_idempotent_is_held_to_it_after_later_lines(told: list[dict[str, Any]]) -> None:
+    lines = [*(client("anna", **fields) for fields in told), *CLEAN, poll("carl", (2, "a"))]
+    assert found(*lines) == {Kind.DUPLICATE: True}
 
 
 def test_reading_twice_is_not_writing_twice() -> None:

@@ -31,6 +31,14 @@ def test_what_is_right_looks_sound(seed: int) -> None:
     assert verdict.counts["transactions_aborted"] > 0
 
 
+@pytest.mark.parametrize("seed", range(SEEDS // 2))
+def test_so_does_what_is_right_and_has_values_many_times(seed: int) -> None:
+    verdict = check(World(seed, repeated=(seed % 4 + 1) / 4).run(STEPS), EVERYTHING)
+    assert verdict.is_sound, verdict
+    assert verdict.kinds <= NOT_ISOLATED
+    assert verdict.counts["values_sent_twice"] > 10
+
+
 @pytest.mark.parametrize(
     ("fault", "kinds"),
     [
@@ -50,5 +58,24 @@ def test_what_is_right_looks_sound(seed: int) -> None:
 def test_a_fault_is_found(fault: str, kinds: set[Kind]) -> None:
     """In several of ten worlds something bad, and over all of them what the fault is about."""
     verdicts = [check(World(seed, fault).run(STEPS), EVERYTHING) for seed in range(10)]
+    assert sum(not verdict.is_sound for verdict in verdicts) >= 3
+    assert kinds <= set().union(*(verdict.bad_kinds for verdict in verdicts))
+
+
+@pytest.mark.parametrize(
+    ("fault", "kinds"),
+    [
+        ("truncates", {Kind.INCONSISTENT_OFFSETS}),
+        ("forgets", {Kind.INCONSISTENT_OFFSETS, Kind.LOST_WRITE}),
+        ("skips", {Kind.POLL_SKIP, Kind.INTERNAL_POLL_SKIP}),
+        ("reads-open-ones", {Kind.UNCOMMITTED_READ}),
+        ("reads-aborted-ones", {Kind.ABORTED_READ}),
+        ("loses-its-end", {Kind.LOST_WRITE}),
+        ("withholds", {Kind.UNSEEN}),
+    ],
+)
+def test_a_fault_is_found_among_values_that_were_sent_before(fault: str, kinds: set[Kind]) -> None:
+    """By where each was acknowledged."""
+    verdicts = [check(World(seed, fault, repeated=1).run(STEPS), EVERYTHING) for seed in range(10)]
     assert sum(not verdict.is_sound for verdict in verdicts) >= 3
     assert kinds <= set().union(*(verdict.bad_kinds for verdict in verdicts))

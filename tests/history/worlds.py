@@ -26,9 +26,10 @@ class Entry:
 
 
 class World:
-    def __init__(self, seed: int, fault: str | None = None) -> None:
+    def __init__(self, seed: int, fault: str | None = None, repeated: float = 0) -> None:
         self.random = Random(seed)
         self.fault = fault
+        self.repeated = repeated  # how many of the values were sent before
         self.lines: list[Line] = []
         self.now_us = 0
         self.logs: list[list[Entry]] = [[] for _ in range(PARTITIONS)]
@@ -81,6 +82,11 @@ class World:
     def outcome(self) -> tuple[str, bool]:
         """What the client hears, and whether it happened."""
         return self.random.choice([("ok", True)] * 8 + [("unknown", True), ("unknown", False)])
+
+    def value(self) -> str:
+        self.count += 1
+        is_repeated = self.repeated and self.random.random() < self.repeated
+        return f"v{self.random.randint(1, self.count) if is_repeated else self.count}"
 
     def has(self, fault: str, chance: float = 0.1) -> bool:
         return self.fault == fault and self.random.random() < chance
@@ -138,8 +144,7 @@ class Producer:
 
     def send(self) -> None:
         world, partition = self.world, self.world.random.randrange(PARTITIONS)
-        world.count += 1
-        value = f"v{world.count}"
+        value = world.value()
         outcome, happened = world.random.choice([world.outcome(), ("fail", False)] + [world.outcome()] * 5)
         if world.has("writes-what-it-refuses") and outcome == "fail":
             happened = True
@@ -150,7 +155,8 @@ class Producer:
         offset = world.append(partition, value, self.transaction) if happened else len(world.logs[partition]) - 1
         told = {"topic": TOPIC, "partition": partition, "value": value, "transaction": self.transaction}
         late_us = 300 if self.transaction else 5 * STEP_US
-        world.tell("send", self.name, late_us, outcome=outcome, offset=offset if outcome == "ok" else None, **told)
+        is_told_where = outcome == "ok" and not (world.repeated and world.random.random() < 0.1)
+        world.tell("send", self.name, late_us, outcome=outcome, offset=offset if is_told_where else None, **told)
 
     def finish(self) -> None:
         if self.transaction is None:

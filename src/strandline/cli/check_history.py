@@ -147,7 +147,9 @@ def _tell_counts(verdict: Verdict, output: Output, judgement: str) -> None:
     )
     output.line(f"{judgement}{looked_at}.")
     if verdict.counts["values_sent_twice"]:
-        output.line(f"{counted(verdict.counts['values_sent_twice'], 'value')} sent twice could not be judged.")
+        output.line(
+            f"{counted(verdict.counts['values_sent_twice'], 'value')} sent twice: judged only where acknowledged."
+        )
     if verdict.counts["foreign_records"]:
         output.line(
             f"{counted(verdict.counts['foreign_records'], 'record')} came from writers that are not in the history."

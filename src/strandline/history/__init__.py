@@ -11,7 +11,8 @@ commit of a transaction did if a reader of committed records saw one of its reco
 rest.
 
 **Values are unique** in their topic: by its value a record that was read is known to be the one that was sent.
-A value that was sent twice is left out of everything that goes by values, and counted.
+A value that was sent twice is left out of what goes by values, and counted; a record of it is known by where one of
+them was acknowledged.
 
 **The order of a partition** is that of its offsets, of records that were read or acknowledged. Offsets need not be
 dense: markers of transactions take some, retention and compaction take records away.

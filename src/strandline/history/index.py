@@ -14,6 +14,7 @@ from strandline.history.operations import (
     Operation,
     Outcome,
     Poll,
+    Record,
     Send,
     TimedOperation,
     Trim,
@@ -22,6 +23,7 @@ from strandline.history.partition_log import PartitionLog
 from strandline.history.reading import ConsumerWalk
 from strandline.history.transaction import Fate, Transaction
 from strandline.history.transactions import Transactions
+from strandline.history.writers import Writers
 from strandline.model.partitions import TopicPartition
 
 
@@ -39,14 +41,14 @@ class History:
         self.record_count = 0
         self.recognised_count = 0  # records read that are known to be one that was sent
         self._trims: list[Trim] = []
-        self._writers: dict[tuple[str, str], Send] = {}
-        self._ambiguous: set[tuple[str, str]] = set()
+        self._writers = Writers()
         for operation in operations:
             self._sort(operation)
         self.lives.settle()
         for done in self.processes.values():
             done.sort(key=self._order)
         self.transactions.settle(self.lives)
+        self._writers.settle(self.sends, self.lives.is_promised)
         self._let_go_of_late_polls()
         self._note_reads()
         self._note_sends()
@@ -69,7 +71,7 @@ class History:
         match operation:
             case Send():
                 self.sends.append(operation)
-                self._note_writer(operation)
+                self._writers.note(operation)
                 self.transactions.note(operation)
             case Poll() if operation.outcome is not Outcome.FAIL:
                 self.polls.append(operation)
@@ -82,11 +84,6 @@ class History:
             case Trim():
                 self._trims.append(operation)
 
-    def _note_writer(self, send: Send) -> None:
-        key = send.topic, send.value
-        if self._writers.setdefault(key, send) is not send:
-            self._ambiguous.add(key)
-
     def _let_go_of_late_polls(self) -> None:
         late = self.transactions.let_go_of_late_polls(self.lives)
         alone = {poll.number: poll._replace(transaction=None) for poll in self.polls if poll.number in late}
@@ -96,15 +93,14 @@ class History:
                 done[:] = [alone.get(each.number, each) for each in done]
 
     def _note_reads(self) -> None:
-        for key in self._ambiguous:
-            del self._writers[key]
         for poll in self.polls:
             is_committed = self.lives.reads_committed(poll)
-            for partition, offset, value in poll.records:
+            for record in poll.records:
+                partition, offset, value = record
                 log = self.log(partition)
                 log.claim(offset, value, poll)
                 log.read_values.add(value)
-                writer = self.writer(partition.topic, value)
+                writer = self.writer_of(record)
                 self.recognised_count += writer is not None
                 if is_committed:
                     log.committed_offsets.add(offset)
@@ -131,9 +127,9 @@ class History:
             log.visible = [offset for offset in log.known if self._is_visible(log, offset)]
 
     def _is_visible(self, log: PartitionLog, offset: int) -> bool:
-        writer = self.writer(log.partition.topic, log.claims[offset].value)
+        value, witness = log.claims[offset]
+        writer = self.writer_of(Record(log.partition, offset, value))
         if writer is None:
-            value, witness = log.claims[offset]
             self.foreign_count += not self.is_ambiguous(log.partition.topic, value)
             return offset in log.committed_offsets or (isinstance(witness, Send) and self.is_committed(witness))
         return self.is_committed(writer)
@@ -154,10 +150,14 @@ class History:
 
     def writer(self, topic: str, value: str) -> Send | None:
         """None also where several sent it, so that none can be blamed."""
-        return self._writers.get((topic, value))
+        return self._writers.by_value(topic, value)
+
+    def writer_of(self, record: Record) -> Send | None:
+        """Where several sent its value, the one that was told of this place."""
+        return self._writers.of(record)
 
     def is_ambiguous(self, topic: str, value: str) -> bool:
-        return (topic, value) in self._ambiguous
+        return self._writers.is_ambiguous(topic, value)
 
     def transaction_of(self, operation: Send | Poll) -> Transaction | None:
         return None if operation.transaction is None else self.transactions.by_name[operation.transaction]
@@ -204,5 +204,5 @@ class History:
             "transactions_aborted": by_fate[Fate.ABORTED],
             "transactions_open": by_fate[Fate.OPEN],
             "foreign_records": self.foreign_count,
-            "values_sent_twice": len(self._ambiguous),
+            "values_sent_twice": self._writers.ambiguous_count,
         }

@@ -72,6 +72,7 @@ class LineParser:
         self._partitions: dict[tuple[str, int], TopicPartition] = {}
         self._names: dict[str, str] = {}
         self._clients: dict[str, Client] = {}
+        self._told_idempotence: set[str] = set()  # processes that said whether they are idempotent
 
     def operation(self, line: str | bytes, number: int) -> Operation:
         """`number` is the line's, from 1 and over all files: anomalies name operations by it."""
@@ -128,7 +129,9 @@ class LineParser:
             tells_of_consumer=is_consumer or not is_producer,
             **told,
         )
-        return _as_kafka_can(self._clients[process], fields)
+        if "idempotent" in fields:
+            self._told_idempotence.add(process)
+        return self._clients[process] if process in self._told_idempotence else _as_kafka_can(self._clients[process])
 
     def send(self, fields: Fields, number: int) -> Send:
         topic, partition, offset = self.name(fields["topic"]), fields.get("partition"), fields.get("offset")
@@ -208,9 +211,9 @@ def line_of(op: str, **fields: Any) -> bytes:
     return json.dumps(told, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "backslashreplace") + b"\n"
 
 
-def _as_kafka_can(client: Client, fields: Fields) -> Client:
-    """An idempotent producer has acks=all: whoever has not, and does not say that it is one, is none."""
-    is_none = client.tells_of_producer and client.acks != -1 and "idempotent" not in fields
+def _as_kafka_can(client: Client) -> Client:
+    """An idempotent producer has acks=all: whoever has not, and never said that it is one, is none."""
+    is_none = client.tells_of_producer and client.acks != -1
     return client._replace(is_idempotent=False) if is_none else client
 
 

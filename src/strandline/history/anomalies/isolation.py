@@ -39,7 +39,7 @@ def precommitted_reads(history: History, _expectations: Expectations) -> Iterato
             if not history.lives.reads_committed(poll):
                 continue
             for record in poll.records:
-                writer = history.writer(record.partition.topic, record.value)
+                writer = history.writer_of(record)
                 if writer is not None and writer.transaction == transaction.name:
                     why = f"which its own transaction {transaction.name} had sent and not committed"
                     yield _read_of(Kind.PRECOMMITTED_READ, poll, record, writer, why)
@@ -61,7 +61,7 @@ def uncommitted_reads(history: History, _expectations: Expectations) -> Iterator
 def _reads(history: History) -> Iterator[tuple[Poll, Record, Send]]:
     for poll in history.polls:
         for record in poll.records:
-            writer = history.writer(record.partition.topic, record.value)
+            writer = history.writer_of(record)
             if writer is not None:
                 yield poll, record, writer
 

@@ -2,13 +2,14 @@
 
 That is the one that began last of those that had ended, whatever began after it, and whatever had not ended when it
 began. The latter is found out once for each commit, so that a long one is not come back to from each that follows it.
+What began after it is joined beforehand, in pieces: many may ask at once, and learn of the same commits.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Hashable, Iterable
-from functools import reduce
+from collections.abc import Hashable, Iterable, Iterator, Sequence
+from functools import cached_property, reduce
 from heapq import heappop, heappush
 from itertools import accumulate
 from typing import NamedTuple
@@ -43,6 +44,25 @@ class Candidates(NamedTuple):
         )
 
 
+class Joined:
+    """Stretches of a list, each of which is joined from few pieces: a tree of pairs, of pairs of pairs, and so on."""
+
+    def __init__(self, leaves: Sequence[Candidates]) -> None:
+        self._count = len(leaves)
+        self._nodes = [*leaves, *leaves]  # the parent of two is at half of their places; the leaves are at the end
+        for index in range(self._count - 1, 0, -1):
+            self._nodes[index] = self._nodes[2 * index].joined(self._nodes[2 * index + 1])
+
+    def pieces(self, first: int, end: int) -> Iterator[Candidates]:
+        first, end = first + self._count, end + self._count
+        while first < end:
+            if first % 2:
+                yield self._nodes[first]
+            if end % 2:
+                yield self._nodes[end - 1]
+            first, end = (first + 1) // 2, end // 2
+
+
 class PlaceOfGroup:
     """What a group committed for one partition, by when it began."""
 
@@ -67,8 +87,12 @@ class PlaceOfGroup:
         last = self._beside[self._last[ended - 1]]
         begun, known = (bisect_right(self._began_us, moment_us) for moment_us in (began_us, known_us))
         doubtful = bisect_right(self._doubt_began_us, known_us)
-        later = self._beside[begun - 1 : known]  # and, beside the first of them, what else was under way
+        later = self._joined.pieces(begun - 1, known)  # and, beside the first of them, what else was under way
         return reduce(Candidates.joined, (*later, *self._in_doubt[doubtful - 1 : doubtful]), last)
+
+    @cached_property
+    def _joined(self) -> Joined:
+        return Joined(self._beside)
 
 
 def _beside(commits: list[Committed]) -> Iterable[Candidates]:

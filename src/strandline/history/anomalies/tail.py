@@ -13,7 +13,7 @@ from typing import TypeAlias
 from strandline.history.anomalies.withheld import HiddenTransactions, withheld
 from strandline.history.expectations import Expectations
 from strandline.history.index import History
-from strandline.history.operations import How, Poll
+from strandline.history.operations import How, Poll, Record
 from strandline.history.partition_log import OFFSET_MAX
 from strandline.history.reading import Look
 from strandline.history.verdict import Anomaly, Kind
@@ -76,7 +76,7 @@ def _not_found(history: History, expectations: Expectations, look: Look) -> Iter
     log, is_committed = history.log(look.partition), history.lives.reads_committed(look.poll)
     for offset in log.between(look.position, OFFSET_MAX, look.poll, is_committed=is_committed):
         value, witness = log.claims[offset]
-        writer = history.writer(look.partition.topic, value)
+        writer = history.writer_of(Record(look.partition, offset, value))
         was_in_reach = isinstance(witness, Poll) and (not is_committed or offset in log.committed_offsets)
         if was_in_reach and writer is not None:
             yield Anomaly(

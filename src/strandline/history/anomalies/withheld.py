@@ -12,7 +12,7 @@ from collections.abc import Hashable, Iterator
 
 from strandline.history.expectations import Expectations
 from strandline.history.index import History
-from strandline.history.operations import Outcome, Poll, Send
+from strandline.history.operations import Outcome, Poll, Record, Send
 from strandline.history.partition_log import OFFSET_MAX
 from strandline.history.reading import Look
 from strandline.history.transaction import Transaction
@@ -34,9 +34,9 @@ class HiddenTransactions:
                     self._note(send, transaction)
 
     def _is_found(self, send: Send) -> bool:
-        return send.offset is not None or (
-            send.partition is not None and send.value in self._history.log(send.partition).place_of
-        )
+        if send.offset is not None or send.partition is None or self._history.is_ambiguous(send.topic, send.value):
+            return send.offset is not None  # the value alone may be that of another
+        return send.value in self._history.log(send.partition).place_of
 
     def _note(self, send: Send, transaction: Transaction) -> None:
         end = transaction.acknowledged_end
@@ -59,7 +59,7 @@ def withheld(history: History, expectations: Expectations, look: Look, hidden: H
         value, witness = log.claims[offset]
         if offset in log.committed_offsets:
             continue
-        writer = history.writer(look.partition.topic, value)
+        writer = history.writer_of(Record(look.partition, offset, value))
         if writer is None or not _is_decided(history, writer, look):
             return
         if history.is_committed(writer) and isinstance(witness, Poll):

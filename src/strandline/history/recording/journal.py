@@ -15,6 +15,7 @@ from typing import Any, BinaryIO, Self
 
 from strandline.history.json_object import NotJson, json_object
 from strandline.history.lines import line_of
+from strandline.model.failures import CorruptData
 
 BUFFER_BYTES = 64 * 1024
 BOOT_ID = "/proc/sys/kernel/random/boot_id"
@@ -74,13 +75,26 @@ class Journal:
 def _end_last_line(path: str | os.PathLike[str]) -> None:
     """Or what is appended would be a part of it, and nobody could read either. Whole is what `check-history` counts."""
     with open(path, "rb+") as file:
-        line = _last_line(file)
-        try:
-            if line:
-                json_object(line)
-                file.write(b"\n")
-        except NotJson:
-            file.truncate(file.tell() - len(line))
+        last = _last_line(file)
+        line = last.rstrip(b"\0")  # a loss of power leaves zeros where a file had grown and nothing was written yet
+        begin = file.tell() - len(last)
+        end = begin + len(line) if _is_whole(line, path) else begin
+        file.truncate(end)
+        file.seek(end)
+        if end > begin:
+            file.write(b"\n")
+
+
+def _is_whole(line: bytes, path: str | os.PathLike[str]) -> bool:
+    try:
+        json_object(line)
+    except NotJson:
+        return False
+    except CorruptData as error:  # no journal leaves that: it may be somebody else's file
+        raise CorruptData(
+            f"the last line of {os.fspath(path)} {error}; mend it, or give the journal another file"
+        ) from None
+    return True
 
 
 def _last_line(file: BinaryIO) -> bytes:
