@@ -42,7 +42,7 @@ def test_help_imports_next_to_nothing(arguments: tuple[str, ...]) -> None:
     assert "click" in modules
     assert not {module.partition(".")[0] for module in modules} & {*HEAVY, "crc32c"}
     assert {module for module in modules if module.startswith("strandline")} == {
-        "strandline", "strandline.cli", "strandline.cli.main",
+        "strandline", "strandline.cli", "strandline.cli.main", "strandline.interrupts",
     }  # fmt: skip
 
 
@@ -63,7 +63,7 @@ def test_a_command_of_a_client_imports_no_broker_and_nothing_heavy(arguments: tu
     assert "strandline.client.connection" in modules
     assert not {module.partition(".")[0] for module in modules} & HEAVY
     packages = {module.split(".")[1] for module in modules if module.startswith("strandline.")}
-    assert packages <= {"cli", "client", "log", "model", "records", "wire"}
+    assert packages <= {"cli", "client", "interrupts", "log", "model", "records", "wire"}
     spoken = {module for module in modules if module.startswith("strandline.wire.messages.")}
     assert len(spoken) <= 8
 

@@ -7,11 +7,12 @@ that neither `--help` nor a command imports what it does not use.
 from __future__ import annotations
 
 from importlib import import_module
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import click
 
 from strandline import __version__
+from strandline.interrupts import end_at_once_when_interrupted, raise_when_interrupted
 
 
 class LazyCommand(NamedTuple):
@@ -33,7 +34,18 @@ class LazyGroup(click.Group):
             return None
         command = getattr(import_module(self.lazy[name].module), self.lazy[name].attribute)
         assert isinstance(command, click.Command)
+        if not isinstance(command, LazyGroup):
+            raise_when_interrupted()
         return command
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Commands that end well with Ctrl-C, or have more to say of it, leave nothing of it to be heard here."""
+        try:
+            return super().invoke(ctx)
+        except (KeyboardInterrupt, click.Abort):
+            from strandline.cli.output import Interrupted
+
+            raise Interrupted from None
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -213,6 +225,7 @@ cli = click.version_option(__version__, prog_name="strandline", message="%(prog)
 
 
 def main() -> None:
+    end_at_once_when_interrupted()
     try:
         cli(prog_name="strandline")
     except OSError as error:  # of a help text, say, which click prints: commands tell of theirs themselves
