@@ -30,6 +30,9 @@ def run(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, capture_output=True, text=True, env=ENVIRONMENT, check=False, timeout=60)
 
 
+CLOSED = "strandline: the output cannot be written: standard output is closed; /dev/null takes anything\n"
+
+
 def imported(*arguments: str | Path) -> set[str]:
     result = run("-X", "importtime", "-m", "strandline", *arguments)
     lines = [line for line in result.stderr.splitlines() if line.startswith("import time:")]
@@ -178,3 +181,13 @@ def test_a_long_scan_shows_a_bar_on_a_terminal_only(monkeypatch: pytest.MonkeyPa
             for _ in range(16):
                 advance(total_bytes // 16)
         assert ("checking" in stream.getvalue()) == is_shown
+
+
+@pytest.mark.parametrize(
+    "arguments", [("simulate", "--seconds", "1"), ("check-history", "examples/history.jsonl"), ("log", "check", ".")]
+)
+def test_a_closed_standard_output_is_told_in_a_sentence(arguments: tuple[str, ...]) -> None:
+    for closed, told in ((">&-", CLOSED), (">&- 2>&-", "")):
+        command = ["sh", "-c", f'exec "$0" "$@" {closed}', sys.executable, "-m", "strandline", *arguments]
+        done = subprocess.run(command, capture_output=True, text=True, env=ENVIRONMENT, check=False, timeout=60)
+        assert (done.returncode, done.stdout, done.stderr) == (2, "", told)
