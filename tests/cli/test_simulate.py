@@ -96,6 +96,21 @@ def test_a_full_disk_behind_standard_output_is_told_in_a_sentence() -> None:
     assert done.stderr == "strandline: the output cannot be written: No space left on device\n"
 
 
+def test_a_full_disk_behind_a_replay_is_all_that_is_told() -> None:
+    """And not what goes with the run: coroutines that were never begun."""
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(
+            [*SIMULATE, "--seconds", "20", "--replay"],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            env=ENVIRONMENT,
+            timeout=WAIT_S,
+        )
+    assert done.returncode == EXIT_UNREADABLE
+    assert done.stderr == "strandline: the output cannot be written: No space left on device\n"
+
+
 @pytest.mark.parametrize("jobs", ["1", "2"])
 def test_a_reader_that_leaves_is_no_violation(jobs: str) -> None:
     with simulate("--seeds", "20", "--jobs", jobs, "--seconds", "60", "--replay") as process:  # more than a pipe holds
