@@ -59,6 +59,8 @@ def _place_to_save(_: click.Context, __: click.Parameter, value: str | None) -> 
     """Nobody waits for a failure that then cannot be kept."""
     if value is None:
         return None
+    if not value:
+        raise click.BadParameter("it is empty: name a file")
     folder = os.path.dirname(value) or "."
     if os.path.isdir(value):
         raise click.BadParameter(f"{value} is a folder: name a file")
