@@ -46,8 +46,9 @@ class Search:
         self._needed: set[str] = set()  # beside others, so far
 
     def run(self) -> Outcome:
-        self._tell("without any fault")
-        found = self._fails_with((), "any fault")
+        if self._failed.options.faults == ():
+            return self._failed
+        found = self._tried_without((), "any fault")
         if found is not None:
             return found
         found = self._failed
@@ -61,8 +62,7 @@ class Search:
                 continue
             if self._is_over():
                 return None
-            self._tell(f"try {len(self._tried) + 1}: without {left_out}")
-            plainer = self._fails_with(kinds, left_out)
+            plainer = self._tried_without(kinds, left_out)
             if plainer is not None:
                 return plainer
             self._needed.add(left_out)
@@ -90,9 +90,10 @@ class Search:
             return False
         return True
 
-    def _fails_with(self, kinds: Kinds, left_out: str) -> Outcome | None:
+    def _tried_without(self, kinds: Kinds, left_out: str) -> Outcome | None:
         assert self._failed.violation is not None
         self._tried.add(kinds)
+        self._tell(f"try {len(self._tried)}: without {left_out}")
         outcome = run(replace(self._failed.options, faults=kinds))
         if outcome.violation is None or outcome.violation.invariant != self._failed.violation.invariant:
             return None
