@@ -87,6 +87,39 @@ def test_an_interrupt_ends_all_of_it(jobs: str) -> None:
     wait_until_nobody_is_left(process.pid)
 
 
+def workers_of(parent: int) -> list[int]:
+    """But for Python's own helper."""
+    children = Path(f"/proc/{parent}/task/{parent}/children").read_text().split()
+    return [int(child) for child in children if b"spawn_main" in Path(f"/proc/{child}/cmdline").read_bytes()]
+
+
+@pytest.mark.parametrize("output_format", ["text", "json"])
+def test_a_worker_that_somebody_kills_is_a_sentence_with_the_total_of_what_had_ended(output_format: str) -> None:
+    """As the kernel does for want of memory."""
+    arguments = ("--seeds", "1000", "--jobs", "2", "--seconds", "20", "--format", output_format)
+    with simulate(*arguments) as process:
+        try:
+            deadline_s = time.monotonic() + WAIT_S
+            while not (workers := workers_of(process.pid)):
+                assert time.monotonic() < deadline_s
+                time.sleep(0.02)
+            os.kill(workers[0], signal.SIGKILL)
+            printed, complaints = process.communicate(timeout=WAIT_S)
+        finally:
+            process.kill()
+    assert process.returncode == EXIT_UNREADABLE
+    assert re.fullmatch(
+        r"strandline: a worker process was ended, by whom is not known: perhaps for want of memory, of which fewer jobs"
+        r" need less \(--jobs\)\. Not finished: seeds (\d+, )+all from \d+ on\n",
+        complaints,
+    )
+    if output_format == "json":
+        assert json.loads(printed)["total"]["broken_off"] is True
+    else:
+        assert re.match(r"\d+ seeds?, ", printed.splitlines()[-1])
+    wait_until_nobody_is_left(process.pid)
+
+
 def test_a_full_disk_behind_standard_output_is_told_in_a_sentence() -> None:
     with Path("/dev/full").open("w") as full:
         done = subprocess.run(

@@ -56,7 +56,13 @@ def test_a_kind_that_was_needed_beside_another_is_tried_again_without_it(monkeyp
     shown = plainest(failed, told.append, seconds_max=NO_HURRY_S)
     assert shown.options.faults == ("pause",)
     tried = [line for line in told if line.startswith("try ")]
-    assert tried == ["try 1: without any fault", "try 2: without stop", "try 3: without kill", "try 4: without pause", "try 5: without stop"]
+    assert tried == [
+        "try 1: without any fault",
+        "try 2: without stop",
+        "try 3: without kill",
+        "try 4: without pause",
+        "try 5: without stop",
+    ]
     again = plainest(shown, seconds_max=NO_HURRY_S)
     assert again.command == shown.command, "whoever runs it again is told of no plainer one"
 

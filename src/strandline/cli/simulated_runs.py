@@ -7,12 +7,12 @@ from collections.abc import Generator, Iterator
 from contextlib import closing, nullcontext
 from dataclasses import dataclass, replace
 
-from strandline.cli.output import EXIT_FAULT, EXIT_INTERRUPTED, EXIT_VOID, CannotRead, counted
+from strandline.cli.output import EXIT_FAULT, EXIT_INTERRUPTED, EXIT_UNREADABLE, EXIT_VOID, CannotRead, counted
 from strandline.cli.progress_line import OutputPast, ProgressLine
 from strandline.cli.simulation_tellers import JsonTeller, Teller, TextTeller
 from strandline.cli.simulation_total import OTHER_RUNS, Total
 from strandline.cli.watched_runs import WatchedRuns
-from strandline.simulation.many_runs import run_all
+from strandline.simulation.many_runs import WorkerEnded, run_all
 from strandline.simulation.options import Options
 from strandline.simulation.plainest import plainest
 from strandline.simulation.runs import Outcome
@@ -47,14 +47,13 @@ class SimulatedRuns:
             self._watched.replay_to = self._output
         self._teller = self._suitable_teller()
         self._is_saved = False
+        self._broken: WorkerEnded | None = None
 
     def exit_code_of(self, wanted: Iterator[Options]) -> int:
         try:
             # What is printed while it happens is progress enough.
             with nullcontext() if self._is_live else self._progress, closing(self._outcomes(wanted)) as outcomes:
-                for outcome in outcomes:
-                    self._take(outcome)
-                    self._output.flush()
+                self._take_all(outcomes)
         except KeyboardInterrupt:
             self._total.is_interrupted = True
         self._teller.end(self._total)
@@ -63,7 +62,20 @@ class SimulatedRuns:
                 f"strandline: interrupted after {self._total.seeds:,} of {counted(self._wishes.seeds, 'seed')}"
             )
             return EXIT_INTERRUPTED
+        if self._broken is not None:
+            self._output.note(f"strandline: {self._broken} (--jobs). Not finished: {_seeds_without(self._broken)}")
+            return EXIT_UNREADABLE
         return self._judged()
+
+    def _take_all(self, outcomes: Iterator[Outcome]) -> None:
+        try:
+            for outcome in outcomes:
+                self._take(outcome)
+                self._output.flush()
+        except WorkerEnded as broken:
+            self._broken, self._total.is_broken_off = broken, True
+            for outcome in broken.results:
+                self._take(outcome)
 
     def _suitable_teller(self) -> Teller:
         if self._output.is_json:
@@ -123,3 +135,12 @@ class SimulatedRuns:
             f"{total.seeds:,} of {counted(self._wishes.seeds, 'seed')}, {total.hours:.2f} hours simulated,"
             f" {counted(total.violations, 'violation')}, {time.monotonic() - total.began.clock_s:.0f} s{self._watched}"
         )
+
+
+def _seeds_without(broken: WorkerEnded) -> str:
+    """There may be any number of those that nobody has begun."""
+    seeds = [str(options.seed) for options in broken.unfinished]
+    following = next(broken.others, None)
+    beyond = [] if following is None else [f"all from {following.seed} on"]
+    named = ", ".join([*seeds, *beyond])
+    return f"seed {named}" if len(seeds) == 1 and not beyond else f"seeds {named}"
