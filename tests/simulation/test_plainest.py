@@ -7,7 +7,7 @@ from tests.simulation.mutations import named
 
 from strandline.simulation.nemesis import Nemesis
 from strandline.simulation.options import Options
-from strandline.simulation.plainest import plainest
+from strandline.simulation.plainest import SearchInterrupted, plainest
 from strandline.simulation.process_faults import ProcessFaults
 from strandline.simulation.runs import run
 
@@ -93,3 +93,19 @@ def test_what_needs_a_fault_keeps_it_and_no_other(monkeypatch: pytest.MonkeyPatc
     assert shown.options.faults == ("stop",)
     assert shown.violation is not None
     assert shown.violation.invariant == "NoSecondStop"
+
+
+def test_an_interrupt_leaves_the_plainest_that_was_found_until_then(monkeypatch: pytest.MonkeyPatch) -> None:
+    fail_with_these_alone(monkeypatch, {"stop", "kill", "pause"}, {"kill", "pause"})
+    failed = run(Options(seed=1, seconds=60, faults=("stop", "kill", "pause")))
+    assert failed.violation is not None
+
+    def interrupt(line: str) -> None:
+        if line == "try 3: without kill":
+            raise KeyboardInterrupt
+
+    with pytest.raises(SearchInterrupted) as interrupted:
+        plainest(failed, interrupt, seconds_max=NO_HURRY_S)
+    assert interrupted.value.found.options.faults == ("kill", "pause")
+    assert interrupted.value.found.violation is not None
+    assert interrupted.value.found.transcript

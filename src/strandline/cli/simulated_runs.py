@@ -14,7 +14,7 @@ from strandline.cli.simulation_total import OTHER_RUNS, Total
 from strandline.cli.watched_runs import WatchedRuns
 from strandline.simulation.many_runs import WorkerEnded, run_all
 from strandline.simulation.options import Options
-from strandline.simulation.plainest import plainest
+from strandline.simulation.plainest import SearchInterrupted, plainest
 from strandline.simulation.runs import Outcome
 from strandline.simulation.scenario import Scenario
 
@@ -95,12 +95,23 @@ class SimulatedRuns:
         if self._wishes.kept is not None:
             self._teller.tell_scenario(*self._wishes.kept, outcome.without_transcript() if self._is_live else outcome)
         elif outcome.violation is not None:
-            shown = plainest(outcome, lambda line: self._output.note(f"  {line}"))
-            self._teller.tell_shortest(shown)
-            # Not cut where it failed: once that is mended, the rest is to be looked at, too.
-            self._save(replace(shown, options=replace(shown.options, steps_max=outcome.options.steps_max)))
+            self._make_plainer(outcome)
         elif self._wishes.seeds == 1 and not self._total.is_void:
             self._save(outcome)
+
+    def _make_plainer(self, outcome: Outcome) -> None:
+        try:
+            self._tell_plainest(plainest(outcome, lambda line: self._output.note(f"  {line}")), outcome)
+        except SearchInterrupted as interrupted:
+            self._tell_plainest(interrupted.found, outcome, is_interrupted=True)
+            raise
+
+    def _tell_plainest(self, shown: Outcome, outcome: Outcome, *, is_interrupted: bool = False) -> None:
+        was_printed = self._wishes.replay and not self._output.is_json and shown.fingerprint == outcome.fingerprint
+        told = shown.without_transcript() if was_printed else shown
+        self._teller.tell_shortest(told, is_interrupted=is_interrupted)
+        # Not cut where it failed: once that is mended, the rest is to be looked at, too.
+        self._save(replace(shown, options=replace(shown.options, steps_max=outcome.options.steps_max)))
 
     def _save(self, outcome: Outcome) -> None:
         path = self._wishes.save_path
