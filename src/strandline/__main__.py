@@ -1,7 +1,16 @@
-"""`python -m strandline` is the `strandline` command."""
+"""`python -m strandline` is the `strandline` command, and so is what pip installs under that name."""
 
 from __future__ import annotations
 
-from strandline.cli.main import main
+from strandline.interrupts import end_at_once_when_interrupted
 
-main()
+
+def main() -> None:
+    end_at_once_when_interrupted()
+    from strandline.cli.main import main as run  # which takes its time, and Ctrl-C may come meanwhile
+
+    run()
+
+
+if __name__ == "__main__":
+    main()

@@ -16,13 +16,13 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
-from tests.cli.commands import ENVIRONMENT
+from tests.cli.commands import ENVIRONMENT, ROOT
 from tests.simulation.mutations import named
 
 from strandline.cli.main import cli
 from strandline.cli.output import EXIT_BROKEN_PIPE, EXIT_FAULT, EXIT_INTERRUPTED, EXIT_UNREADABLE, EXIT_VOID
 from strandline.cli.simulated_runs import SimulatedRuns, Wishes
-from strandline.cli.simulation_tellers import PLAINEST
+from strandline.cli.simulation_tellers import ABOVE, PLAINEST, PLAINEST_SO_FAR
 from strandline.simulation.options import Options
 
 WAIT_S = 60.0
@@ -87,10 +87,58 @@ def test_an_interrupt_ends_all_of_it(jobs: str) -> None:
     wait_until_nobody_is_left(process.pid)
 
 
+def workers_of(parent: int) -> list[int]:
+    """But for Python's own helper."""
+    children = Path(f"/proc/{parent}/task/{parent}/children").read_text().split()
+    return [int(child) for child in children if b"spawn_main" in Path(f"/proc/{child}/cmdline").read_bytes()]
+
+
+@pytest.mark.parametrize("output_format", ["text", "json"])
+def test_a_worker_that_somebody_kills_is_a_sentence_with_the_total_of_what_had_ended(output_format: str) -> None:
+    """As the kernel does for want of memory."""
+    arguments = ("--seeds", "1000", "--jobs", "2", "--seconds", "20", "--format", output_format)
+    with simulate(*arguments) as process:
+        try:
+            deadline_s = time.monotonic() + WAIT_S
+            while not (workers := workers_of(process.pid)):
+                assert time.monotonic() < deadline_s
+                time.sleep(0.02)
+            os.kill(workers[0], signal.SIGKILL)
+            printed, complaints = process.communicate(timeout=WAIT_S)
+        finally:
+            process.kill()
+    assert process.returncode == EXIT_UNREADABLE
+    assert re.fullmatch(
+        r"strandline: a worker process was ended, by whom is not known: perhaps for want of memory, of which fewer jobs"
+        r" need less \(--jobs\)\. Not finished: seeds (\d+, )+all from \d+ on\n",
+        complaints,
+    )
+    if output_format == "json":
+        assert json.loads(printed)["total"]["broken_off"] is True
+    else:
+        assert re.match(r"\d+ seeds?, ", printed.splitlines()[-1])
+    wait_until_nobody_is_left(process.pid)
+
+
 def test_a_full_disk_behind_standard_output_is_told_in_a_sentence() -> None:
     with Path("/dev/full").open("w") as full:
         done = subprocess.run(
             [*SIMULATE, *BRIEFLY], stdout=full, stderr=subprocess.PIPE, text=True, env=ENVIRONMENT, timeout=WAIT_S
+        )
+    assert done.returncode == EXIT_UNREADABLE
+    assert done.stderr == "strandline: the output cannot be written: No space left on device\n"
+
+
+def test_a_full_disk_behind_a_replay_is_all_that_is_told() -> None:
+    """And not what goes with the run: coroutines that were never begun."""
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(
+            [*SIMULATE, "--seconds", "20", "--replay"],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            env=ENVIRONMENT,
+            timeout=WAIT_S,
         )
     assert done.returncode == EXIT_UNREADABLE
     assert done.stderr == "strandline: the output cannot be written: No space left on device\n"
@@ -325,6 +373,62 @@ def test_a_violation_is_told_with_what_clients_did_before() -> None:
     told = [line for line in lines[shortest + 2 : last] if f" for {partition}, crc {crc}, " in line]
     assert re.search(r"is sent to b\d with acks=all, try 1$", told[0])
     assert re.search(rf"is acknowledged by b\d at offset {offset}$", told[-1])
+
+
+@pytest.mark.parametrize("jobs", ["1", "2"])
+def test_a_replay_that_is_the_plainest_way_is_printed_once(jobs: str) -> None:
+    lines = violated("--faults", "none", "--replay", "--jobs", jobs).stdout.splitlines()
+    told = [line for line in lines if " is acknowledged by b" in line]
+    assert len(told) == len(set(told)) > 0
+    assert lines[-2] == ABOVE
+
+
+def test_the_step_of_a_line_is_where_a_run_is_cut_that_has_it() -> None:
+    line = simulated("--seconds", "5", "--replay").stdout.splitlines()[-3]
+    step = int(line.split()[0])
+    assert line in simulated("--seconds", "5", "--replay", "--steps", str(step)).stdout.splitlines()
+    shorter = simulated("--seconds", "5", "--replay", "--steps", str(step - 1))
+    assert line not in shorter.stdout.splitlines()
+
+
+# With acks=all that is answered by the leader alone, and a search for something plainer that never ends.
+FAILING = """
+import pytest, signal
+from tests.simulation.mutations import named
+from strandline.simulation.plainest import Search
+named("acks=all is answered by the leader alone").switch_off(pytest.MonkeyPatch())
+def search(self, _, left_out):
+    self._tell(f"without {left_out}")
+    signal.pause()
+Search._tried_without = search
+"""
+
+
+@pytest.mark.parametrize("output_format", ["text", "json"])
+def test_a_failure_that_is_being_made_plainer_is_not_lost_with_an_interrupt(output_format: str, tmp_path: Path) -> None:
+    kept, pipe = tmp_path / "kept.json", subprocess.PIPE
+    world = ("--seed", "1", "--seeds", "3", "--jobs", "1", "--load", "records", "--seconds", "5")
+    command = [sys.executable, "-c", FAILING + MAIN, "simulate", *world, "--save", str(kept)]
+    command += ["--format", output_format]
+    with subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True, env=ENVIRONMENT, cwd=ROOT) as process:
+        try:
+            assert process.stderr is not None
+            assert process.stderr.readline() == "  without any fault\n"
+            process.send_signal(signal.SIGINT)
+            printed, complaints = process.communicate(timeout=WAIT_S)
+        finally:
+            process.kill()
+    assert process.returncode == EXIT_INTERRUPTED
+    assert json.loads(kept.read_text())["violation"]["invariant"] == "AcknowledgedStays"
+    saved, interrupted = complaints.splitlines()
+    assert saved == f"strandline: {kept} has it: strandline simulate --scenario {kept} runs it again"
+    assert interrupted == "strandline: interrupted after 1 of 3 seeds"
+    if output_format == "json":
+        (run,) = json.loads(printed)["runs"]
+        assert run["shortest"]["transcript"]
+    else:
+        _, _, plainest = printed.partition(f"\n{PLAINEST_SO_FAR}: strandline simulate --seed 1 ")
+        assert " is acknowledged by b" in plainest
 
 
 def test_a_violation_in_json() -> None:

@@ -143,6 +143,7 @@ def test_a_place_that_cannot_be_written_is_refused_before_anything_runs(tmp_path
         (kept, f"{kept} is there already"),
         (tmp_path / "nowhere" / "kept.json", f"there is no folder {tmp_path / 'nowhere'}: make it first"),
         (tmp_path, f"{tmp_path} is a folder: name a file"),
+        ("", "it is empty: name a file"),
     ):
         result = simulate(*WORLD, "--save", str(place), exit_code=EXIT_UNREADABLE)
         assert result.stdout == ""

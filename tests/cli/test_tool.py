@@ -30,6 +30,9 @@ def run(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, capture_output=True, text=True, env=ENVIRONMENT, check=False, timeout=60)
 
 
+CLOSED = "strandline: the output cannot be written: standard output is closed; /dev/null takes anything\n"
+
+
 def imported(*arguments: str | Path) -> set[str]:
     result = run("-X", "importtime", "-m", "strandline", *arguments)
     lines = [line for line in result.stderr.splitlines() if line.startswith("import time:")]
@@ -42,7 +45,7 @@ def test_help_imports_next_to_nothing(arguments: tuple[str, ...]) -> None:
     assert "click" in modules
     assert not {module.partition(".")[0] for module in modules} & {*HEAVY, "crc32c"}
     assert {module for module in modules if module.startswith("strandline")} == {
-        "strandline", "strandline.cli", "strandline.cli.main",
+        "strandline", "strandline.cli", "strandline.cli.main", "strandline.interrupts",
     }  # fmt: skip
 
 
@@ -63,7 +66,7 @@ def test_a_command_of_a_client_imports_no_broker_and_nothing_heavy(arguments: tu
     assert "strandline.client.connection" in modules
     assert not {module.partition(".")[0] for module in modules} & HEAVY
     packages = {module.split(".")[1] for module in modules if module.startswith("strandline.")}
-    assert packages <= {"cli", "client", "log", "model", "records", "wire"}
+    assert packages <= {"cli", "client", "interrupts", "log", "model", "records", "wire"}
     spoken = {module for module in modules if module.startswith("strandline.wire.messages.")}
     assert len(spoken) <= 8
 
@@ -178,3 +181,13 @@ def test_a_long_scan_shows_a_bar_on_a_terminal_only(monkeypatch: pytest.MonkeyPa
             for _ in range(16):
                 advance(total_bytes // 16)
         assert ("checking" in stream.getvalue()) == is_shown
+
+
+@pytest.mark.parametrize(
+    "arguments", [("simulate", "--seconds", "1"), ("check-history", "examples/history.jsonl"), ("log", "check", ".")]
+)
+def test_a_closed_standard_output_is_told_in_a_sentence(arguments: tuple[str, ...]) -> None:
+    for closed, told in ((">&-", CLOSED), (">&- 2>&-", "")):
+        command = ["sh", "-c", f'exec "$0" "$@" {closed}', sys.executable, "-m", "strandline", *arguments]
+        done = subprocess.run(command, capture_output=True, text=True, env=ENVIRONMENT, check=False, timeout=60)
+        assert (done.returncode, done.stdout, done.stderr) == (2, "", told)

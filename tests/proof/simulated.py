@@ -14,7 +14,7 @@ from tests.simulation.load_mutations import ALL_MUTATIONS
 
 from strandline.cli.output import counted
 from strandline.simulation.loads import loads_of
-from strandline.simulation.many_runs import cores, run_all
+from strandline.simulation.many_runs import WorkerEnded, cores, run_all
 from strandline.simulation.nemesis import FAULTS
 from strandline.simulation.options import Options
 from strandline.simulation.runs import Outcome
@@ -27,21 +27,26 @@ SEEDS_FOR_ALL_FAULTS = 200  # from so many on each kind of fault has struck, or 
 def prove_seeds(seeds: int, first: int) -> Result:
     began_s, began_core_s, commit = time.monotonic(), _core_s(), current_commit()
     outcomes: list[Outcome] = []
+    broken_off: list[str] = []
     print(f"{counted(seeds, 'seed')} from {first} on", file=sys.stderr, flush=True)
     wanted = [Options(seed=seed, load=loads_of(seed)) for seed in range(first, first + seeds)]
-    for outcome in run_all(wanted, cores()):
-        outcomes.append(outcome)
-        if outcome.violation is not None:
-            print(f"VIOLATION: {outcome.command}: {outcome.violation}", flush=True)
-        if len(outcomes) % EVERY == 0:
-            _tell(outcomes, began_s)
+    try:
+        for outcome in run_all(wanted, cores()):
+            outcomes.append(outcome)
+            if outcome.violation is not None:
+                print(f"VIOLATION: {outcome.command}: {outcome.violation}", flush=True)
+            if len(outcomes) % EVERY == 0:
+                _tell(outcomes, began_s)
+    except WorkerEnded as broken:
+        outcomes += broken.results
+        broken_off.append(f"only {len(outcomes)} of {counted(seeds, 'seed')} ended: {broken}")
     seconds = time.monotonic() - began_s
     violations = [f"{each.command}: {each.violation}" for each in outcomes if each.violation is not None]
     hours = _hours(outcomes)
     busy_hours = sum(getattr(each, "busy_ms", 0) for each in outcomes) / MS_PER_HOUR
     faults: Counter[str] = sum((each.faults for each in outcomes), Counter())
     figures = {
-        "seeds": seeds,
+        "seeds": len(outcomes),
         "first_seed": first,
         "simulated_hours": round(hours, 2),
         "busy_hours": round(busy_hours, 2),
@@ -54,7 +59,7 @@ def prove_seeds(seeds: int, first: int) -> Result:
         "violations": len(violations),
     }
     command = f"strandline simulate --seed {first} --seeds {seeds}"
-    problems = [*violations, *_why_void(outcomes, faults)]
+    problems = [*violations, *broken_off, *_why_void(outcomes, faults)]
     return result("seeds", commit=commit, seconds=seconds, figures=figures, command=command, problems=problems)
 
 
@@ -70,9 +75,13 @@ def _why_void(outcomes: Sequence[Outcome], faults: Counter[str]) -> list[str]:
 def prove_mutations(seeds_max: int) -> Result:
     began_s, commit = time.monotonic(), current_commit()
     caught: list[Caught] = []
-    for each in hunt(ALL_MUTATIONS, seeds_max, cores()):
-        caught.append(each)
-        print(each, flush=True)
+    broken_off: list[str] = []
+    try:
+        for each in hunt(ALL_MUTATIONS, seeds_max, cores()):
+            caught.append(each)
+            print(each, flush=True)
+    except WorkerEnded as broken:
+        broken_off.append(f"only {len(caught)} of {counted(len(ALL_MUTATIONS), 'mutation')} were tried: {broken}")
     names = [mutation.name for mutation in ALL_MUTATIONS]
     caught.sort(key=lambda each: names.index(each.name))
     missed = [each.name for each in caught if each.invariant is None]
@@ -82,7 +91,7 @@ def prove_mutations(seeds_max: int) -> Result:
         "seeds_max": seeds_max,
         "table": [[each.name, each.invariant or "nobody", each.seeds] for each in caught],
     }
-    problems = [f"nobody noticed within {counted(seeds_max, 'seed')}: {name}" for name in missed]
+    problems = [*broken_off, *(f"nobody noticed within {counted(seeds_max, 'seed')}: {name}" for name in missed)]
     seconds = time.monotonic() - began_s
     command = f"python -m tests.simulation.hunt --seeds {seeds_max}"
     return result("mutations", commit=commit, seconds=seconds, figures=figures, command=command, problems=problems)

@@ -7,8 +7,9 @@ from collections.abc import Iterator, Sequence
 
 import pytest
 from tests.proof import simulated
-from tests.proof.simulated import SEEDS_FOR_ALL_FAULTS, prove_seeds
+from tests.proof.simulated import SEEDS_FOR_ALL_FAULTS, prove_mutations, prove_seeds
 
+from strandline.simulation.many_runs import WorkerEnded
 from strandline.simulation.nemesis import FAULTS
 from strandline.simulation.options import Options
 from strandline.simulation.runs import Outcome
@@ -44,3 +45,21 @@ def test_a_few_seeds_need_not_have_them_all(monkeypatch: pytest.MonkeyPatch) -> 
 def test_where_nothing_was_acknowledged_nothing_is_proved(monkeypatch: pytest.MonkeyPatch) -> None:
     let_strike(monkeypatch, "kill", acknowledged=0)
     assert prove_seeds(1, 1).problems == ["void: nothing was acknowledged in any run"]
+
+
+def test_a_process_that_somebody_ends_is_a_problem_beside_what_had_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+    def run_all(wanted: Sequence[Options], _: int) -> Iterator[Outcome]:
+        ended = [Outcome(options, "0123", 10, 1_000, 100, 1, 1, Counter("kill")) for options in wanted[:2]]
+        yield ended[0]
+        raise WorkerEnded((ended[1],), (wanted[2],), iter(()))
+
+    def hunt(*_: object) -> Iterator[object]:
+        raise WorkerEnded((), (), iter(()))
+        yield
+
+    monkeypatch.setattr(simulated, "run_all", run_all)
+    monkeypatch.setattr(simulated, "hunt", hunt)
+    found = prove_seeds(3, 1)
+    assert found.figures["seeds"] == 2
+    assert found.problems[0].startswith("only 2 of 3 seeds ended: a worker process was ended, by whom is not known")
+    assert " mutations were tried: a worker process was ended" in prove_mutations(1).problems[0]

@@ -15,7 +15,7 @@ from tests.simulation.mutations import Mutation
 
 from strandline.cli.output import EXIT_INTERRUPTED, counted
 from strandline.simulation.failure import Violation
-from strandline.simulation.many_runs import cores, in_order
+from strandline.simulation.many_runs import WorkerEnded, cores, in_order
 from strandline.simulation.options import Options
 from strandline.simulation.runs import run
 from strandline.simulation.unforeseen import SIMULATOR, UNFORESEEN
@@ -23,6 +23,7 @@ from strandline.simulation.unforeseen import SIMULATOR, UNFORESEEN
 SECONDS = 60
 SEEDS_AT_ONCE = 20
 UNNOTICED, MISUSED = 1, 2
+BROKEN_OFF = MISUSED
 
 
 class Caught(NamedTuple):
@@ -104,6 +105,9 @@ def _tell(hunted: Iterator[Caught], count: int, seeds_max: int) -> int:
     except KeyboardInterrupt:
         print(f"hunt: interrupted after {told} of {counted(count, 'mutation')}, {noticed} noticed", file=sys.stderr)
         return EXIT_INTERRUPTED
+    except WorkerEnded as broken:
+        print(f"hunt: {broken}. Told of {told} of {counted(count, 'mutation')}, {noticed} noticed", file=sys.stderr)
+        return BROKEN_OFF
     print(f"{noticed} of {count} noticed, within {counted(seeds_max, 'seed')}", file=sys.stderr)
     return 0 if noticed == count else UNNOTICED
 
@@ -113,7 +117,7 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
         prog="python -m tests.simulation.hunt",
         description="Switches one safeguard of the brokers off at a time, and looks for the first seed with which the"
         " simulator notices: by which invariant, after how many seeds. Exit code 1 says that some went unnoticed, 130"
-        " that Ctrl-C ended it before all were looked for.",
+        " that Ctrl-C ended it before all were looked for, 2 that somebody else ended one of its processes.",
         epilog="example: python -m tests.simulation.hunt --seeds 20 acks=all 'anybody may be elected'",
     )
     parser.add_argument("words", nargs="*", metavar="WORD", help="mutations with any of these in their names; else all")

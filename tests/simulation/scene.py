@@ -35,5 +35,5 @@ class Scene:
     @property
     def told(self) -> list[str]:
         """What the nemesis did, without times."""
-        lines = [line.split(maxsplit=1)[1] for line in self.simulation.world.transcript]
+        lines = [line.split(maxsplit=2)[2] for line in self.simulation.world.transcript]
         return [line for line in lines if line.startswith(("fault: ", "armed: ", "mended: "))]

@@ -11,6 +11,7 @@ from tests.simulation.mutations import Mutation
 
 from strandline.cli.output import EXIT_INTERRUPTED
 from strandline.simulation.failure import Violation
+from strandline.simulation.many_runs import WorkerEnded
 
 
 def test_its_help_says_what_it_does_and_gives_an_example(capsys: pytest.CaptureFixture[str]) -> None:
@@ -85,3 +86,17 @@ def test_a_mutation_that_nobody_notices_is_an_exit_code(
     printed, counted = capsys.readouterr()
     assert printed == "| acks=all is answered by the leader alone | nobody | 1 |\n"
     assert counted == "0 of 1 noticed, within 1 seed\n"
+
+
+def test_a_process_that_somebody_ends_is_a_sentence(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken_off(*_: object) -> Iterator[hunt.Caught]:
+        yield hunt.Caught("acks are awaited in vain", "AcknowledgedStays", 3)
+        raise WorkerEnded((), (), iter(()))
+
+    monkeypatch.setattr(hunt, "hunt", broken_off)
+    assert hunt.main([]) == 2
+    complaint = capsys.readouterr().err
+    assert complaint.startswith("hunt: a worker process was ended, by whom is not known")
+    assert complaint.endswith(f". Told of 1 of {len(ALL_MUTATIONS)} mutations, 1 noticed\n")

@@ -7,7 +7,7 @@ from tests.simulation.mutations import named
 
 from strandline.simulation.nemesis import Nemesis
 from strandline.simulation.options import Options
-from strandline.simulation.plainest import plainest
+from strandline.simulation.plainest import SearchInterrupted, plainest
 from strandline.simulation.process_faults import ProcessFaults
 from strandline.simulation.runs import run
 
@@ -26,7 +26,10 @@ def test_what_fails_without_any_fault_is_shown_without(monkeypatch: pytest.Monke
     failed = run(Options(seed=1, seconds=60, faults=("kill", "pause", "cut_off", "stop")))
     told: list[str] = []
     shown = plainest(failed, told.append)
-    assert told == ["without any fault", f"fails without any fault too, after {shown.steps:,} steps"]
+    told_again: list[str] = []
+    assert plainest(shown, told_again.append).fingerprint == shown.fingerprint
+    assert told_again == [], "there is no fault that could be left out"
+    assert told == ["try 1: without any fault", f"fails without any fault too, after {shown.steps:,} steps"]
     assert shown.options.faults == ()
     assert shown.violation is not None
     assert f"--faults none --steps {shown.violation.step}" in shown.command
@@ -53,7 +56,13 @@ def test_a_kind_that_was_needed_beside_another_is_tried_again_without_it(monkeyp
     shown = plainest(failed, told.append, seconds_max=NO_HURRY_S)
     assert shown.options.faults == ("pause",)
     tried = [line for line in told if line.startswith("try ")]
-    assert tried == ["try 2: without stop", "try 3: without kill", "try 4: without pause", "try 5: without stop"]
+    assert tried == [
+        "try 1: without any fault",
+        "try 2: without stop",
+        "try 3: without kill",
+        "try 4: without pause",
+        "try 5: without stop",
+    ]
     again = plainest(shown, seconds_max=NO_HURRY_S)
     assert again.command == shown.command, "whoever runs it again is told of no plainer one"
 
@@ -84,3 +93,19 @@ def test_what_needs_a_fault_keeps_it_and_no_other(monkeypatch: pytest.MonkeyPatc
     assert shown.options.faults == ("stop",)
     assert shown.violation is not None
     assert shown.violation.invariant == "NoSecondStop"
+
+
+def test_an_interrupt_leaves_the_plainest_that_was_found_until_then(monkeypatch: pytest.MonkeyPatch) -> None:
+    fail_with_these_alone(monkeypatch, {"stop", "kill", "pause"}, {"kill", "pause"})
+    failed = run(Options(seed=1, seconds=60, faults=("stop", "kill", "pause")))
+    assert failed.violation is not None
+
+    def interrupt(line: str) -> None:
+        if line == "try 3: without kill":
+            raise KeyboardInterrupt
+
+    with pytest.raises(SearchInterrupted) as interrupted:
+        plainest(failed, interrupt, seconds_max=NO_HURRY_S)
+    assert interrupted.value.found.options.faults == ("kill", "pause")
+    assert interrupted.value.found.violation is not None
+    assert interrupted.value.found.transcript

@@ -6,12 +6,15 @@ that neither `--help` nor a command imports what it does not use.
 
 from __future__ import annotations
 
+import os
+import sys
 from importlib import import_module
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import click
 
 from strandline import __version__
+from strandline.interrupts import end_at_once_when_interrupted, raise_when_interrupted
 
 
 class LazyCommand(NamedTuple):
@@ -33,7 +36,18 @@ class LazyGroup(click.Group):
             return None
         command = getattr(import_module(self.lazy[name].module), self.lazy[name].attribute)
         assert isinstance(command, click.Command)
+        if not isinstance(command, LazyGroup):
+            raise_when_interrupted()
         return command
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Commands that end well with Ctrl-C, or have more to say of it, leave nothing of it to be heard here."""
+        try:
+            return super().invoke(ctx)
+        except (KeyboardInterrupt, click.Abort):
+            from strandline.cli.output import Interrupted
+
+            raise Interrupted from None
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -212,7 +226,21 @@ cli = LazyGroup(
 cli = click.version_option(__version__, prog_name="strandline", message="%(prog)s %(version)s")(cli)
 
 
+def _make_sure_of_streams() -> None:
+    """Python has None for what whoever started us has closed. Exit code 1 would be a fault that was found."""
+    if sys.stderr is None:
+        sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115 (for as long as the process is there)
+    if sys.stdout is None:
+        from strandline.cli.output import CannotWrite
+
+        failure = CannotWrite("the output cannot be written: standard output is closed; /dev/null takes anything")
+        failure.show()
+        sys.exit(failure.exit_code)
+
+
 def main() -> None:
+    end_at_once_when_interrupted()
+    _make_sure_of_streams()
     try:
         cli(prog_name="strandline")
     except OSError as error:  # of a help text, say, which click prints: commands tell of theirs themselves

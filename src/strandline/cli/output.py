@@ -18,13 +18,14 @@ from typing import IO, Any, NoReturn
 
 import click
 
+from strandline.interrupts import EXIT_INTERRUPTED as EXIT_INTERRUPTED
+from strandline.interrupts import INTERRUPTED
 from strandline.log.inspection_fault import why_unreadable
 from strandline.model.failures import CorruptData, StorageFailed
 
 EXIT_FAULT = 1
 EXIT_UNREADABLE = 2
 EXIT_VOID = 3
-EXIT_INTERRUPTED = 130
 EXIT_BROKEN_PIPE = 141
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -42,6 +43,18 @@ class FoundDamage(CannotRead):
     """One plain sentence on stderr, exit 1."""
 
     exit_code = EXIT_FAULT
+
+
+class Interrupted(click.ClickException):
+    """By Ctrl-C, of a command that has no more to say of it. Exit 130: 1 would be a fault that was found."""
+
+    exit_code = EXIT_INTERRUPTED
+
+    def __init__(self) -> None:
+        super().__init__(INTERRUPTED)
+
+    def show(self, file: IO[Any] | None = None) -> None:
+        click.echo(self.message, file=file or sys.stderr)
 
 
 class CannotWrite(CannotRead):

@@ -59,6 +59,8 @@ def _place_to_save(_: click.Context, __: click.Parameter, value: str | None) -> 
     """Nobody waits for a failure that then cannot be kept."""
     if value is None:
         return None
+    if not value:
+        raise click.BadParameter("it is empty: name a file")
     folder = os.path.dirname(value) or "."
     if os.path.isdir(value):
         raise click.BadParameter(f"{value} is a folder: name a file")
@@ -124,7 +126,8 @@ def simulate(
     The brokers are the real ones; clock, network, disks and metadata store are simulated, and the same seed is the same
     run on any machine. A run that fails is run again with fewer kinds of faults, and what happened is printed. Exit
     code 1 says that an invariant did not hold, 3 that nothing was acknowledged in any run, or that none of the faults
-    that --faults names ever struck, so that nothing is shown (void), 130 that Ctrl-C ended it before the last seed.
+    that --faults names ever struck, so that nothing is shown (void), 130 that Ctrl-C ended it before the last seed, 2
+    that somebody else ended one of its processes, or that it was misused.
     """
     context = click.get_current_context()
     if scenario is not None:

@@ -7,14 +7,14 @@ from collections.abc import Generator, Iterator
 from contextlib import closing, nullcontext
 from dataclasses import dataclass, replace
 
-from strandline.cli.output import EXIT_FAULT, EXIT_INTERRUPTED, EXIT_VOID, CannotRead, counted
+from strandline.cli.output import EXIT_FAULT, EXIT_INTERRUPTED, EXIT_UNREADABLE, EXIT_VOID, CannotRead, counted
 from strandline.cli.progress_line import OutputPast, ProgressLine
 from strandline.cli.simulation_tellers import JsonTeller, Teller, TextTeller
 from strandline.cli.simulation_total import OTHER_RUNS, Total
 from strandline.cli.watched_runs import WatchedRuns
-from strandline.simulation.many_runs import run_all
+from strandline.simulation.many_runs import WorkerEnded, run_all
 from strandline.simulation.options import Options
-from strandline.simulation.plainest import plainest
+from strandline.simulation.plainest import SearchInterrupted, plainest
 from strandline.simulation.runs import Outcome
 from strandline.simulation.scenario import Scenario
 
@@ -47,14 +47,13 @@ class SimulatedRuns:
             self._watched.replay_to = self._output
         self._teller = self._suitable_teller()
         self._is_saved = False
+        self._broken: WorkerEnded | None = None
 
     def exit_code_of(self, wanted: Iterator[Options]) -> int:
         try:
             # What is printed while it happens is progress enough.
             with nullcontext() if self._is_live else self._progress, closing(self._outcomes(wanted)) as outcomes:
-                for outcome in outcomes:
-                    self._take(outcome)
-                    self._output.flush()
+                self._take_all(outcomes)
         except KeyboardInterrupt:
             self._total.is_interrupted = True
         self._teller.end(self._total)
@@ -63,7 +62,20 @@ class SimulatedRuns:
                 f"strandline: interrupted after {self._total.seeds:,} of {counted(self._wishes.seeds, 'seed')}"
             )
             return EXIT_INTERRUPTED
+        if self._broken is not None:
+            self._output.note(f"strandline: {self._broken} (--jobs). Not finished: {_seeds_without(self._broken)}")
+            return EXIT_UNREADABLE
         return self._judged()
+
+    def _take_all(self, outcomes: Iterator[Outcome]) -> None:
+        try:
+            for outcome in outcomes:
+                self._take(outcome)
+                self._output.flush()
+        except WorkerEnded as broken:
+            self._broken, self._total.is_broken_off = broken, True
+            for outcome in broken.results:
+                self._take(outcome)
 
     def _suitable_teller(self) -> Teller:
         if self._output.is_json:
@@ -83,12 +95,23 @@ class SimulatedRuns:
         if self._wishes.kept is not None:
             self._teller.tell_scenario(*self._wishes.kept, outcome.without_transcript() if self._is_live else outcome)
         elif outcome.violation is not None:
-            shown = plainest(outcome, lambda line: self._output.note(f"  {line}"))
-            self._teller.tell_shortest(shown)
-            # Not cut where it failed: once that is mended, the rest is to be looked at, too.
-            self._save(replace(shown, options=replace(shown.options, steps_max=outcome.options.steps_max)))
+            self._make_plainer(outcome)
         elif self._wishes.seeds == 1 and not self._total.is_void:
             self._save(outcome)
+
+    def _make_plainer(self, outcome: Outcome) -> None:
+        try:
+            self._tell_plainest(plainest(outcome, lambda line: self._output.note(f"  {line}")), outcome)
+        except SearchInterrupted as interrupted:
+            self._tell_plainest(interrupted.found, outcome, is_interrupted=True)
+            raise
+
+    def _tell_plainest(self, shown: Outcome, outcome: Outcome, *, is_interrupted: bool = False) -> None:
+        was_printed = self._wishes.replay and not self._output.is_json and shown.fingerprint == outcome.fingerprint
+        told = shown.without_transcript() if was_printed else shown
+        self._teller.tell_shortest(told, is_interrupted=is_interrupted)
+        # Not cut where it failed: once that is mended, the rest is to be looked at, too.
+        self._save(replace(shown, options=replace(shown.options, steps_max=outcome.options.steps_max)))
 
     def _save(self, outcome: Outcome) -> None:
         path = self._wishes.save_path
@@ -123,3 +146,12 @@ class SimulatedRuns:
             f"{total.seeds:,} of {counted(self._wishes.seeds, 'seed')}, {total.hours:.2f} hours simulated,"
             f" {counted(total.violations, 'violation')}, {time.monotonic() - total.began.clock_s:.0f} s{self._watched}"
         )
+
+
+def _seeds_without(broken: WorkerEnded) -> str:
+    """There may be any number of those that nobody has begun."""
+    seeds = [str(options.seed) for options in broken.unfinished]
+    following = next(broken.others, None)
+    beyond = [] if following is None else [f"all from {following.seed} on"]
+    named = ", ".join([*seeds, *beyond])
+    return f"seed {named}" if len(seeds) == 1 and not beyond else f"seeds {named}"

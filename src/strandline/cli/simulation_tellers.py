@@ -13,12 +13,15 @@ from strandline.simulation.scenario import Scenario
 TRANSCRIPT_LINES = 150  # clients say much
 PLAINEST = "The plainest way there that was found (by kinds of faults, then up to the step that fails)"
 
+PLAINEST_SO_FAR = "Interrupted: this is as plain as it has become"
+ABOVE = "What happened before is above."
+
 
 class Teller(Protocol):
     def tell(self, outcome: Outcome) -> None: ...
 
-    def tell_shortest(self, shown: Outcome) -> None:
-        """The plainest way to the failure that was told of last."""
+    def tell_shortest(self, shown: Outcome, *, is_interrupted: bool) -> None:
+        """The plainest way to the failure that was told of last; without transcript where that was all told, too."""
 
     def tell_scenario(self, path: str, scenario: Scenario, outcome: Outcome) -> None:
         """What has become of it, in the run that was told of last."""
@@ -40,9 +43,10 @@ class TextTeller:
         elif self._each:
             self._output.line(_line(outcome))
 
-    def tell_shortest(self, shown: Outcome) -> None:
-        self._output.line(f"\n{PLAINEST}: {shown.command}\n{shown.violation}\n")
-        self._lines(shown.transcript[-TRANSCRIPT_LINES:])
+    def tell_shortest(self, shown: Outcome, *, is_interrupted: bool) -> None:
+        heading = PLAINEST_SO_FAR if is_interrupted else PLAINEST
+        self._output.line(f"\n{heading}: {shown.command}\n{shown.violation}\n")
+        self._lines(shown.transcript[-TRANSCRIPT_LINES:] or (ABOVE,))
 
     def tell_scenario(self, path: str, scenario: Scenario, outcome: Outcome) -> None:
         if outcome.violation is not None and outcome.transcript and not self._replay:
@@ -75,7 +79,7 @@ class JsonTeller:
             row["transcript"] = outcome.transcript
         self._runs.append(row)
 
-    def tell_shortest(self, shown: Outcome) -> None:
+    def tell_shortest(self, shown: Outcome, *, is_interrupted: bool) -> None:  # noqa: ARG002 (the total says it)
         self._runs[-1]["shortest"] = {
             "command": shown.command,
             **_fields(shown),

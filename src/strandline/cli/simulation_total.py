@@ -39,6 +39,7 @@ class Total:
     named_faults: tuple[str, ...] = ()  # by --faults
     violations: int = 0
     is_interrupted: bool = False  # by Ctrl-C, before the last seed
+    is_broken_off: bool = False  # since a process that worked was ended by somebody else
 
     def add(self, outcome: Outcome) -> None:
         self.seeds += 1
@@ -105,4 +106,5 @@ class Total:
             "violations": self.violations,
             "void": self.is_void,
             "interrupted": self.is_interrupted,
+            "broken_off": self.is_broken_off,
         }

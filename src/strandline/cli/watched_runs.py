@@ -43,7 +43,7 @@ class WatchedRuns:
             if sys.stdout.isatty():
                 self.replay_to.flush()
         except (OSError, CannotWrite) as failure:
-            self._failure = failure
+            self._failure = _without_frames(failure)
             simulation.world.listener, simulation.steps_max = None, 0
 
     def __str__(self) -> str:
@@ -54,3 +54,9 @@ class WatchedRuns:
         options = simulation.options
         now_s = min(simulation.world.now_us // US_PER_S, options.seconds)
         return f"; seed {options.seed} at {now_s:,} of {options.seconds:,} s"
+
+
+def _without_frames(failure: Exception) -> Exception:
+    """They hold the simulation. What that has begun goes with it, and is to be heard by nobody (`dying_quietly`)."""
+    failure.__cause__ = failure.__context__ = None
+    return failure.with_traceback(None)

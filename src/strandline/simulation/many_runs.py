@@ -2,7 +2,8 @@
 
 Ctrl-C goes to the whole group of processes. Those that work do not hear it (they are born with SIGINT blocked): one
 that did would hand it back as a result and take the next item. Their parent ends them, and if it is killed itself they
-notice by a pipe that closes.
+notice by a pipe that closes. Where one of them is ended by somebody else (the kernel, for want of memory), all are:
+`WorkerEnded` has what they had done.
 """
 
 from __future__ import annotations
@@ -14,11 +15,12 @@ import threading
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from itertools import chain, islice
 from multiprocessing import active_children, get_context
 from multiprocessing.connection import Connection, wait
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from strandline.simulation.options import Options
 from strandline.simulation.runs import Outcome, run
@@ -27,6 +29,19 @@ Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 AHEAD_PER_JOB = 16  # items that are under way or done and wait for one before them
+
+
+class WorkerEnded(Exception):
+    """Nobody says of a process that was killed by whom."""
+
+    def __init__(self, results: tuple[Any, ...], unfinished: tuple[Any, ...], others: Iterator[Any]) -> None:
+        super().__init__(
+            "a worker process was ended, by whom is not known: perhaps for want of memory, of which fewer jobs need"
+            " less"
+        )
+        self.results = results  # of items behind the first that is unfinished
+        self.unfinished = unfinished  # items that were under way, or waited for their turn
+        self.others = others  # items that nobody has begun
 
 
 def cores() -> int:
@@ -65,14 +80,34 @@ def in_order(work: Callable[[Item], Result], items: Iterable[Item], jobs: int) -
 def _results(
     executor: ProcessPoolExecutor, work: Callable[[Item], Result], coming: Iterator[Item], ahead_max: int
 ) -> Iterator[Result]:
-    under_way: deque[Future[Result]] = deque()
+    under_way: deque[tuple[Item, Future[Result]]] = deque()
     while True:
         for item in islice(coming, ahead_max - len(under_way)):
-            with _interrupts_held_back():  # this may start a process
-                under_way.append(executor.submit(work, item))
+            under_way.append((item, _submitted(executor, work, item)))
         if not under_way:
             return
-        yield under_way.popleft().result()
+        try:
+            result = under_way[0][1].result()
+        except BrokenProcessPool:
+            raise _broken_off(under_way, coming) from None
+        under_way.popleft()
+        yield result
+
+
+def _submitted(executor: ProcessPoolExecutor, work: Callable[[Item], Result], item: Item) -> Future[Result]:
+    try:
+        with _interrupts_held_back():  # this may start a process
+            return executor.submit(work, item)
+    except BrokenProcessPool as broken:
+        never: Future[Result] = Future()
+        never.set_exception(broken)
+        return never
+
+
+def _broken_off(under_way: Iterable[tuple[Item, Future[Result]]], others: Iterator[Item]) -> WorkerEnded:
+    ended = [future.result() for _, future in under_way if future.exception() is None]
+    unfinished = [item for item, future in under_way if future.exception() is not None]
+    return WorkerEnded(tuple(ended), tuple(unfinished), others)
 
 
 @contextmanager

@@ -21,6 +21,14 @@ Tell = Callable[[str], object]
 Kinds = tuple[str, ...]
 
 
+class SearchInterrupted(KeyboardInterrupt):
+    """By Ctrl-C: what was found until then is not lost with it."""
+
+    def __init__(self, found: Outcome) -> None:
+        super().__init__()
+        self.found = found
+
+
 def plainest(
     failed: Outcome,
     tell: Tell = lambda _: None,
@@ -28,8 +36,16 @@ def plainest(
     seconds_max: float = SEARCH_S_MAX,
     tries_max: int = TRIES_MAX,
 ) -> Outcome:
-    """The same invariant fails in it."""
-    found = Search(failed, tell, time.monotonic() + seconds_max, tries_max).run()
+    """The same invariant fails in it. Raises `SearchInterrupted`."""
+    search = Search(failed, tell, time.monotonic() + seconds_max, tries_max)
+    try:
+        search.run()
+        return _up_to_its_failure(search.found)
+    except KeyboardInterrupt:
+        raise SearchInterrupted(search.found) from None
+
+
+def _up_to_its_failure(found: Outcome) -> Outcome:
     assert found.violation is not None
     shown = run(replace(found.options, steps_max=found.violation.step), whole_transcript=True)
     # What is found where nothing happens any more is found after the last step.
@@ -39,21 +55,20 @@ def plainest(
 class Search:
     def __init__(self, failed: Outcome, tell: Tell, deadline_s: float, tries_max: int) -> None:
         self._failed = failed
+        self.found = failed  # the plainest so far
         self._tell = tell
         self._deadline_s = deadline_s
         self._tries_max = tries_max
         self._tried: set[Kinds] = set()
         self._needed: set[str] = set()  # beside others, so far
 
-    def run(self) -> Outcome:
-        self._tell("without any fault")
-        found = self._fails_with((), "any fault")
-        if found is not None:
-            return found
-        found = self._failed
-        while (plainer := self._plainer_than(found)) is not None:
-            found = plainer
-        return found
+    def run(self) -> None:
+        if self._failed.options.faults == ():
+            return
+        plainer = self._tried_without((), "any fault") or self._plainer_than(self._failed)
+        while plainer is not None:
+            self.found = plainer
+            plainer = self._plainer_than(plainer)
 
     def _plainer_than(self, found: Outcome) -> Outcome | None:
         for kinds, left_out in self._with_fewer(found):
@@ -61,8 +76,7 @@ class Search:
                 continue
             if self._is_over():
                 return None
-            self._tell(f"try {len(self._tried) + 1}: without {left_out}")
-            plainer = self._fails_with(kinds, left_out)
+            plainer = self._tried_without(kinds, left_out)
             if plainer is not None:
                 return plainer
             self._needed.add(left_out)
@@ -90,9 +104,10 @@ class Search:
             return False
         return True
 
-    def _fails_with(self, kinds: Kinds, left_out: str) -> Outcome | None:
+    def _tried_without(self, kinds: Kinds, left_out: str) -> Outcome | None:
         assert self._failed.violation is not None
         self._tried.add(kinds)
+        self._tell(f"try {len(self._tried)}: without {left_out}")
         outcome = run(replace(self._failed.options, faults=kinds))
         if outcome.violation is None or outcome.violation.invariant != self._failed.violation.invariant:
             return None

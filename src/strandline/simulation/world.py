@@ -137,9 +137,10 @@ class World:
 
     def _write(self, line: str) -> str:
         line = f"{self.now_us / 1000:12.3f} {line}"
-        self.transcript.append(line)
+        shown = f"{self.steps:8} {line}"  # the step is for readers, who may cut the run there: fingerprints are without
+        self.transcript.append(shown)
         if self.listener is not None:
-            self.listener(line)
+            self.listener(shown)
         return line
 
     def arrived(self, data: bytes) -> None:
