@@ -112,6 +112,21 @@ def assert_sound(verdict: Verdict, *, sent: int, read: int | None = None) -> Non
     assert verdict.counts["records_read"] == (sent if read is None else read)
 
 
+def test_the_first_consume_of_a_member_tells_how_long_nothing_came(
+    recorded_group: Recorded, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is given its partitions amid that call, and looks for records from then on."""
+    monkeypatch.setattr("strandline.history.recording.silence.TOLD_FROM_US", 200_000)
+    with recorded_group.producer() as producer:
+        recorded_group.send(producer, 1)
+    with recorded_group.consumer(auto_offset_reset="latest") as consumer:
+        consumer.subscribe([recorded_group.topic])
+        consumer.consume(5, 4.0)
+    polls = [each for each in recorded_group.operations() if isinstance(each, Poll)]
+    assert [poll.records for poll in polls] == [()]
+    assert polls[0].ended_us - polls[0].began_us >= 200_000
+
+
 def test_sending_and_reading(recorded: Recorded) -> None:
     """The same values again and again: records are told apart by the marks in their headers."""
     with recorded.producer() as producer:

@@ -122,3 +122,31 @@ def test_what_is_not_promised_is_allowed() -> None:
     assert to_end(client("anna", clock="here", acks=1), *lines) == {Kind.UNSEEN: False}
     assert to_end(*lines, may_delete=True) == {Kind.UNSEEN: False}
     assert found(*CLOCKS, *lines) == {}
+
+
+def test_what_nobody_read_is_not_owed_to_readers_who_are_held_back() -> None:
+    """A transaction that its killed producer left open; its record is known, or is that of an unknown writer."""
+    for own in ([begin("bert", "t1"), send("bert", "b", 1, transaction="t1")], [begin("bert", "t1")], []):
+        assert to_end(SENT[0], *own, SENT[2], *looks((0, "a"))) == {Kind.UNSEEN: False}
+    assert to_end(SENT[0], SENT[2], *looks((0, "a")), is_every_writer_recorded=True) == WITHHELD
+
+
+def test_it_is_owed_where_nothing_holds_them_back() -> None:
+    ended = transaction("bert", "t1", send("bert", "b", 1))
+    assert to_end(*SENT, *looks((0, "a"))) == WITHHELD
+    assert to_end(SENT[0], *ended, send("anna", "c", 3), *looks((0, "a"))) == WITHHELD
+    young = (
+        transaction("bert", "t1", send("bert", "b", 1))[:-1],
+        end("bert", "t1", began_us=2_000_000, ended_us=2_000_001),
+    )
+    assert to_end(SENT[0], *young[0], young[1], SENT[2], *looks((0, "a"))) == {Kind.UNSEEN: False}
+
+
+def test_or_where_a_reader_of_all_looked_too_or_nobody_did_since() -> None:
+    opened = [SENT[0], begin("bert", "t1"), send("bert", "b", 1, transaction="t1"), SENT[2]]
+    reads_all = [assign("carl", 0), poll("carl", (0, "a"))]
+    in_vain = poll("carl", began_us=900, ended_us=900 + SILENCE_US)
+    assert to_end(*opened, *reads_all, in_vain, *looks((0, "a"))) == WITHHELD
+    assert to_end(*opened, *looks((0, "a"))[:2]) == WITHHELD
+    late = send("anna", "late", 3, began_us=9_000_000, ended_us=9_000_001)
+    assert verdict(*CLOCKS, *opened, late, *looks((0, "a")), is_read_to_end=True).findings[Kind.UNSEEN].bad_count == 1

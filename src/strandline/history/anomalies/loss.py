@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator
 
+from strandline.history.anomalies.withheld import HeldBack
 from strandline.history.expectations import Expectations
 from strandline.history.index import History
 from strandline.history.operations import Outcome, Send
@@ -69,10 +70,11 @@ def _read_part(history: History, transaction: Transaction) -> Send | None:
 def unseen(history: History, expectations: Expectations) -> Iterator[Anomaly]:
     """A record that was promised and nobody has read, and past which nobody has read either: late, or lost."""
     unread = [send for _, send, _, passed in _missing(history) if passed is None]
+    held_back = HeldBack(history, expectations)
     for send in (*unread, *_missing_somewhere(history)):
         yield Anomaly(
             Kind.UNSEEN,
-            expectations.is_read_to_end and _is_owed(history, expectations, send),
+            expectations.is_read_to_end and _is_owed(history, expectations, send) and not held_back.hides(send),
             f"{send.value!r} was {_promised(send)} and nobody read it",
             send.partition,
             (send.offset,) if send.offset is not None else (),

@@ -10,7 +10,7 @@ from collections import defaultdict
 from collections.abc import Hashable, Iterable, Iterator
 from typing import TypeAlias
 
-from strandline.history.anomalies.withheld import HiddenTransactions, withheld
+from strandline.history.anomalies.withheld import HiddenTransactions, last_looks, withheld
 from strandline.history.expectations import Expectations
 from strandline.history.index import History
 from strandline.history.operations import How, Poll, Record
@@ -31,22 +31,11 @@ def lost_tails(history: History, expectations: Expectations) -> Iterator[Anomaly
     if not expectations.is_read_to_end:
         return
     last_reads, hidden = _last_reads(history), HiddenTransactions(history)
-    for look in _last_looks(history):
+    for look in last_looks(history):
         if _is_last(history, look, last_reads[look.partition].values()):
             yield from _not_found(history, expectations, look)
             if history.lives.reads_committed(look.poll):
                 yield from withheld(history, expectations, look, hidden)
-
-
-def _last_looks(history: History) -> list[Look]:
-    """Of those who read committed records, and of those who read all."""
-    last: dict[tuple[TopicPartition, bool], Look] = {}
-    for look in history.looks:
-        key = look.partition, history.lives.reads_committed(look.poll)
-        other = last.get(key)
-        if other is None or other.poll.began_us < look.poll.began_us:
-            last[key] = look
-    return list(last.values())
 
 
 def _last_reads(history: History) -> LastReads:

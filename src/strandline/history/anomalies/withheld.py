@@ -2,7 +2,8 @@
 
 A transaction that nobody ends holds the last stable offset back, and all that lies behind it; a commit whose marker was
 not written is none to readers. Both are found where the last one to look had come to a record that it was owed. It was
-not owed what lies behind a transaction that was still open, or may have been, and those of unknown writers may.
+not owed what lies behind a transaction that was still open, or may have been, and those of unknown writers may. The
+same goes for what nobody has read: where only readers of committed records looked for it, they may have been held back.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from strandline.history.partition_log import OFFSET_MAX
 from strandline.history.reading import Look
 from strandline.history.transaction import Transaction
 from strandline.history.verdict import Anomaly, Kind
+from strandline.model.partitions import TopicPartition
 
 MARKERS_MAX_US = 5_000_000  # how long after its end was acknowledged a transaction may hold others back
 NEVER_US = 2**63 - 1
@@ -75,6 +77,73 @@ def withheld(history: History, expectations: Expectations, look: Look, hidden: H
                 tuple(dict.fromkeys((writer.process, witness.process, look.poll.process))),
                 (writer.number, witness.number, look.poll.number),
             )
+
+
+class HeldBack:
+    """Where those who looked last did not come to the end, because they read committed records."""
+
+    def __init__(self, history: History, expectations: Expectations) -> None:
+        self._history = history
+        self._expectations = expectations
+        self._hidden = HiddenTransactions(history)
+        self._looks: dict[TopicPartition, list[Look]] = defaultdict(list)
+        for look in last_looks(history):
+            self._looks[look.partition].append(look)
+        self._first_not_owed: dict[Look, int] = {}
+
+    def hides(self, send: Send) -> bool:
+        """Whether somebody looked for it, and nobody who looked was owed it."""
+        looks = (
+            [] if send.partition is None else [look for look in self._looks[send.partition] if _is_after(look, send)]
+        )
+        looks = [look for look in looks if self._history.lives.share_clock(look.poll, send)]
+        offset = OFFSET_MAX if send.offset is None else send.offset
+        return bool(looks) and all(self._is_held_back(look) and self._begins(look) <= offset for look in looks)
+
+    def _is_held_back(self, look: Look) -> bool:
+        return self._history.lives.reads_committed(look.poll)
+
+    def _begins(self, look: Look) -> int:
+        """From which offset on nothing is owed."""
+        if look not in self._first_not_owed:
+            self._first_not_owed[look] = self._find_first_not_owed(look)
+        return self._first_not_owed[look]
+
+    def _find_first_not_owed(self, look: Look) -> int:
+        log = self._history.log(look.partition)
+        if not self._hidden.are_over(look):
+            return look.position
+        markers_left = self._markers_in(look.partition)
+        expected = look.position
+        for offset in log.between(look.position, OFFSET_MAX, look.poll, is_committed=False):
+            markers_left -= offset - expected
+            writer = self._history.writer_of(Record(look.partition, offset, log.claims[offset].value))
+            if writer is None or markers_left < 0 or not _is_decided(self._history, writer, look):
+                return offset
+            expected = offset + 1
+        return OFFSET_MAX
+
+    def _markers_in(self, partition: TopicPartition) -> int:
+        """How many offsets may have none of the known records, and no record of an unknown writer either."""
+        if self._expectations.is_every_writer_recorded:
+            return OFFSET_MAX
+        transactions = self._history.transactions.by_name.values()
+        return sum(any(send.partition == partition for send in each.sends) for each in transactions)
+
+
+def last_looks(history: History) -> list[Look]:
+    """Of those who read committed records, and of those who read all."""
+    last: dict[tuple[TopicPartition, bool], Look] = {}
+    for look in history.looks:
+        key = look.partition, history.lives.reads_committed(look.poll)
+        other = last.get(key)
+        if other is None or other.poll.began_us < look.poll.began_us:
+            last[key] = look
+    return list(last.values())
+
+
+def _is_after(look: Look, send: Send) -> bool:
+    return look.poll.ended_us >= send.ended_us and (send.offset is None or look.position <= send.offset)
 
 
 def _known_until(history: History, expectations: Expectations, look: Look) -> int:

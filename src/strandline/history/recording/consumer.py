@@ -103,7 +103,7 @@ class RecordingConsumer:
                 raise
             if self._moved_us != moved_us:  # what came before the rebalance is told apart
                 self._tell_poll(began_us, messages[told:], self._moved_us - 1)
-                told, began_us = len(messages), self._journal.now_us()
+                told, began_us = len(messages), self._moved_us + 1  # the silence since then is its own
             if message is None:
                 break
             messages.append(message)
