@@ -3,7 +3,20 @@
 from __future__ import annotations
 
 import pytest
-from tests.history.planting import Line, assign, client, commit, found, poll, send, transaction, trim, verdict
+from tests.history.planting import (
+    Line,
+    assign,
+    begin,
+    client,
+    commit,
+    end,
+    found,
+    poll,
+    send,
+    transaction,
+    trim,
+    verdict,
+)
 
 from strandline.history.verdict import Kind
 
@@ -198,6 +211,24 @@ def test_who_was_sent_there_before_the_other_committed_did_not_mean_to_consume_a
     elsewhere = assign("dora", 1, 1, how="seek")
     lines = [*BOTH, *consuming("t1", (0, "a"), (1, "b")), elsewhere, *AGAIN]
     assert found(*lines) == {Kind.CONSUMED_TWICE: True}
+
+
+def test_a_third_who_consumed_on_purpose_hides_no_pair() -> None:
+    """Both were sent there after the third had committed, and before either of them did."""
+    overlapping: list[Line] = []
+    for process, name in (("dora", "t2"), ("emil", "t3")):
+        part = poll(process, (1, "b"), (2, "c"), (3, "d"), transaction=name)
+        overlapping += [assign(process, 1), begin(process, name), part]
+    for process, name in (("dora", "t2"), ("emil", "t3")):
+        overlapping += [commit(process, 4, transaction=name), end(process, name)]
+    lines = [client("emil", group="kitchen", clock="here"), *BEGIN, *consuming("t1", (0, "a"), (1, "b"))]
+    told = verdict(*lines, *overlapping)
+    assert told.bad_kinds == {Kind.CONSUMED_TWICE} == told.kinds
+    pairs = [anomaly.operations for anomaly in told.findings[Kind.CONSUMED_TWICE].evidence]
+    assert [anomaly.offsets for anomaly in told.findings[Kind.CONSUMED_TWICE].evidence] == [(1,), (2,), (3,)]
+    assert len(set(pairs)) == 1
+    one_by_one = [*overlapping[:3], *overlapping[6:8], *overlapping[3:6], *overlapping[8:]]
+    assert found(*lines, *one_by_one) == {}
 
 
 def test_what_an_aborted_transaction_consumed_is_consumed_again() -> None:

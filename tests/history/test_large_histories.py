@@ -134,6 +134,16 @@ def one_value_sent_ever_again(count: int) -> list[Line]:
     return [*clocks, *sends, *reads, assign("dora", 0), poll("dora")]
 
 
+def one_record_consumed_ever_again(count: int) -> list[Line]:
+    """By each on purpose."""
+    lines = [client("carl", group="kitchen"), send("anna", "a", 0)]
+    for number in range(count):
+        name = f"t{number}"
+        lines += [assign("carl", 0, how="seek"), poll("carl", (0, "a"), transaction=name)]
+        lines += [commit("carl", 1, transaction=name), end("carl", name)]
+    return lines
+
+
 def long_polls(count: int) -> list[Line]:
     """Half of them went past one record."""
     sends = [send("anna", f"v{number}", number) for number in range(count)]
@@ -158,6 +168,7 @@ def long_polls(count: int) -> list[Line]:
         long_commits,
         starts_of_which_nobody_knows_when,
         one_value_sent_ever_again,
+        one_record_consumed_ever_again,
         long_polls,
     ],
 )

@@ -3,22 +3,37 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterable, Iterator
 from typing import NamedTuple
 
 from strandline.history.expectations import Expectations
 from strandline.history.index import History
-from strandline.history.operations import Outcome, Poll, Record
+from strandline.history.lives import Lives
+from strandline.history.operations import Assign, Outcome, Poll, Record
 from strandline.history.reading import Reading
 from strandline.history.transaction import Fate, Transaction
 from strandline.history.verdict import Anomaly, Kind
 from strandline.model.partitions import TopicPartition
 
+BEFORE_ALL_US = -1
+
 
 class Consumption(NamedTuple):
+    """A stretch of time: from when its consumer was told where to read, to the end of its transaction."""
+
     group: str
     transaction: Transaction
     poll: Poll
+    told: Assign | None  # None: nobody sent it there on purpose, so it has no beginning
+
+    @property
+    def began_us(self) -> int:
+        return BEFORE_ALL_US if self.told is None else self.told.ended_us
+
+    @property
+    def ended_us(self) -> int:
+        end = self.transaction.acknowledged_end
+        return BEFORE_ALL_US if end is None else end.began_us
 
 
 def consumed_twice(history: History, _expectations: Expectations) -> Iterator[Anomaly]:
@@ -26,24 +41,32 @@ def consumed_twice(history: History, _expectations: Expectations) -> Iterator[An
 
     A transaction consumed what it read below the offset that it committed there. What it only read is anybody's.
     """
-    consumers: dict[tuple[str, TopicPartition, int], Consumption] = {}
+    first: dict[tuple[str, TopicPartition, int], Consumption] = {}
+    several: dict[tuple[str, TopicPartition, int], list[Consumption]] = {}
     for consumption, record in _consumed(history):
-        other = consumers.setdefault((consumption.group, record.partition, record.offset), consumption)
-        if other.transaction is consumption.transaction:
-            continue
-        pairs = (consumption, other), (other, consumption)
-        if not any(_is_on_purpose(history, again, first, record.partition) for again, first in pairs):
-            yield _twice(other, consumption, record)
+        key = consumption.group, record.partition, record.offset
+        other = first.setdefault(key, consumption)
+        if other is not consumption:
+            several.setdefault(key, [other]).append(consumption)
+    for (_, partition, offset), consumptions in several.items():
+        record = Record(partition, offset, history.log(partition).claims[offset].value)
+        for one, again in _overlapping(history.lives, consumptions):
+            yield _twice(one, again, record)
 
 
 def _consumed(history: History) -> Iterator[tuple[Consumption, Record]]:
     for transaction in history.transactions.with_fate(Fate.COMMITTED):
         for group, claimed in _claims(transaction).items():
             for poll in transaction.polls:
-                consumption = Consumption(group, transaction, poll)
+                consumptions: dict[TopicPartition, Consumption] = {}
                 for record in poll.records:
-                    if record.offset < claimed.get(record.partition, record.offset):
-                        yield consumption, record
+                    partition = record.partition
+                    if record.offset >= claimed.get(partition, record.offset):
+                        continue
+                    if partition not in consumptions:
+                        told = history.sought.get(Reading(poll.number, partition))
+                        consumptions[partition] = Consumption(group, transaction, poll, told)
+                    yield consumptions[partition], record
 
 
 def _claims(transaction: Transaction) -> dict[str, dict[TopicPartition, int]]:
@@ -59,12 +82,51 @@ def _claims(transaction: Transaction) -> dict[str, dict[TopicPartition, int]]:
     return claims
 
 
-def _is_on_purpose(history: History, again: Consumption, first: Consumption, partition: TopicPartition) -> bool:
+def _overlapping(lives: Lives, consumptions: Iterable[Consumption]) -> Iterator[tuple[Consumption, Consumption]]:
+    """Each with one before it, if there is one that neither came on purpose after the other.
+
+    In the order in which they begin it is enough to look at the one that ends last, of those with comparable clocks.
+    """
+    last_to_end: dict[tuple[Hashable, Hashable], Consumption] = {}  # by the clocks of beginning and end
+    told_nothing: Consumption | None = None
+    for consumption in _by_transaction(consumptions):
+        begins, ends = _timelines(lives, consumption)
+        if begins is None:
+            others, told_nothing = [told_nothing], consumption
+        else:
+            others = [last_to_end.get((ends, begins)), last_to_end.get((None, begins))]
+        for other in others:
+            if other is not None and not _is_excused(lives, other, consumption):
+                yield other, consumption
+                break
+        known = last_to_end.setdefault((begins, ends), consumption)
+        if known.ended_us < consumption.ended_us:
+            last_to_end[begins, ends] = consumption
+
+
+def _by_transaction(consumptions: Iterable[Consumption]) -> Iterable[Consumption]:
+    """The earliest of each, in the order in which they begin."""
+    earliest: dict[str, Consumption] = {}
+    for consumption in sorted(consumptions, key=lambda each: each.began_us):
+        earliest.setdefault(consumption.transaction.name, consumption)
+    return earliest.values()
+
+
+def _timelines(lives: Lives, consumption: Consumption) -> tuple[Hashable, Hashable]:
+    told, end = consumption.told, consumption.transaction.acknowledged_end
+    return None if told is None else lives.timeline(told), None if end is None else lives.timeline(end)
+
+
+def _is_excused(lives: Lives, one: Consumption, other: Consumption) -> bool:
+    return _is_on_purpose(lives, one, other) or _is_on_purpose(lives, other, one)
+
+
+def _is_on_purpose(lives: Lives, again: Consumption, first: Consumption) -> bool:
     """Its consumer was told where to read, and for all we know not before the other was to be committed."""
-    seek, end = history.sought.get(Reading(again.poll.number, partition)), first.transaction.acknowledged_end
-    if seek is None:
+    told, end = again.told, first.transaction.acknowledged_end
+    if told is None:
         return False
-    return end is None or seek.ended_us >= end.began_us or not history.lives.share_clock(seek, end)
+    return end is None or told.ended_us >= end.began_us or not lives.share_clock(told, end)
 
 
 def _twice(first: Consumption, again: Consumption, record: Record) -> Anomaly:
