@@ -183,6 +183,42 @@ def test_a_read_that_came_too_early_does_not_prove_the_commit() -> None:
     assert found(*lines, poll("carl", (1, "z")), is_read_to_end=True) == {Kind.UNCOMMITTED_READ: True}
 
 
+# G1c of a record that was not sent yet
+
+
+def read_before_it_is_sent(decision: str = "commit", clock: str = "here", outcome: str = "ok") -> list[Line]:
+    reader = client("carl", clock=clock, isolation="read_uncommitted")
+    sent = transaction("anna", "t1", send("anna", "a", 0, outcome=outcome), decision=decision)
+    return [client("anna", clock="here"), reader, assign("carl", 0), poll("carl", (0, "a")), *sent]
+
+
+@pytest.mark.parametrize("decision", ["commit", "abort"])
+@pytest.mark.parametrize("outcome", ["ok", "unknown"])
+def test_who_reads_uncommitted_records_does_not_see_the_future_of_a_transaction(decision: str, outcome: str) -> None:
+    told = verdict(*read_before_it_is_sent(decision, outcome=outcome))
+    assert told.bad_kinds == {Kind.READ_CYCLE_REALTIME}
+    (anomaly,) = told.findings[Kind.READ_CYCLE_REALTIME].evidence
+    assert (anomaly.offsets, anomaly.operations) == ((0,), (4, 6))
+    assert anomaly.sentence == (
+        "carl read 'a' from orders-0 at offset 0, 2 µs before anna began to send it in transaction t1"
+    )
+    assert found(*read_before_it_is_sent(decision, "there", outcome)) == {}
+
+
+def test_nor_does_a_process_that_of_its_own() -> None:
+    itself = [client("anna", isolation="read_uncommitted"), assign("anna", 0), poll("anna", (0, "a"))]
+    sent = transaction("anna", "t1", send("anna", "a", 0))
+    assert found(*itself, *sent) == {Kind.READ_CYCLE_PROCESS: True}
+
+
+def test_what_is_read_while_it_is_sent_is_not_the_future() -> None:
+    reader = client("carl", clock="here", isolation="read_uncommitted")
+    read = [reader, client("anna", clock="here"), assign("carl", 0, began_us=1)]
+    sent = [begin("anna", "t1", began_us=1), send("anna", "a", 0, transaction="t1", began_us=10, ended_us=20)]
+    for ended_us, kinds in ((9, {Kind.READ_CYCLE_REALTIME: True}), (10, {}), (15, {})):
+        assert found(*read, *sent, poll("carl", (0, "a"), began_us=2, ended_us=ended_us)) == kinds
+
+
 # A producer that begins the next transaction without having ended one.
 
 NEXT = [begin("anna", "t2"), send("anna", "b", 1, transaction="t2"), end("anna", "t2")]

@@ -34,6 +34,7 @@ SEARCHES: tuple[Search, ...] = (
     isolation.aborted_reads,
     isolation.precommitted_reads,
     isolation.uncommitted_reads,
+    isolation.future_reads,
     order.poll_skips,
     intermediate.intermediate_reads,
     order.nonmonotonic_polls,

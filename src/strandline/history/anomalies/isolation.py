@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from strandline.history.expectations import Expectations
 from strandline.history.index import History
@@ -58,8 +58,22 @@ def uncommitted_reads(history: History, _expectations: Expectations) -> Iterator
             yield _read_of(Kind.UNCOMMITTED_READ, poll, record, writer, why)
 
 
-def _reads(history: History) -> Iterator[tuple[Poll, Record, Send]]:
-    for poll in history.polls:
+def future_reads(history: History, _expectations: Expectations) -> Iterator[Anomaly]:
+    """A reader of uncommitted records saw a record of a transaction before anybody began to send it.
+
+    Of all other reads that is a cycle, and told as one; these are in none, since they may cross (`dependencies`).
+    """
+    uncommitted = [poll for poll in history.polls if not history.lives.reads_committed(poll)]
+    for poll, record, writer in _reads(history, uncommitted) if history.transactions.by_name else ():
+        is_ahead = poll.ended_us < writer.began_us and history.lives.share_clock(poll, writer)
+        if is_ahead and writer.transaction is not None and writer.outcome is not Outcome.FAIL:
+            kind = Kind.READ_CYCLE_PROCESS if poll.process == writer.process else Kind.READ_CYCLE_REALTIME
+            ahead = f"{writer.began_us - poll.ended_us} µs before {writer.process} began to send it"
+            yield _read_of(kind, poll, record, writer, f"{ahead} in transaction {writer.transaction}")
+
+
+def _reads(history: History, polls: Iterable[Poll] | None = None) -> Iterator[tuple[Poll, Record, Send]]:
+    for poll in history.polls if polls is None else polls:
         for record in poll.records:
             writer = history.writer_of(record)
             if writer is not None:
