@@ -166,7 +166,8 @@ def test_a_record_of_a_commit_whose_partition_nobody_knows_must_be_somewhere() -
     assert found(*lines, is_read_to_end=True) == {Kind.UNSEEN: True}
     assert found(*lines) == {Kind.UNSEEN: False}
     assert found(*lines, poll("dora", (5, "b"), partition=3), is_read_to_end=True) == {}
-    assert found(*lines, trim("admin", 1), is_read_to_end=True) == {}
+    assert found(*lines, trim("admin", 2), is_read_to_end=True) == {}
+    assert found(*lines, trim("admin", 1), is_read_to_end=True) == {Kind.UNSEEN: True}
 
 
 def test_retention_may_take_records() -> None:
@@ -252,6 +253,31 @@ def test_what_may_have_lain_below_the_trim_is_not_missed() -> None:
     sends = transaction("anna", "t1", send("anna", "a", 3), send("anna", "b", outcome="unknown"))
     lines = [*sends, send("anna", "c"), trim("admin", 3), assign("carl", 3), poll("carl", (3, "a"))]
     assert found(*lines, is_read_to_end=True) == {}
+
+
+def test_a_trim_excuses_nothing_that_was_sent_after_it() -> None:
+    """That came to lie at or above its offset. Who has another clock may have sent it before."""
+    clock = [client(process, clock="wall") for process in ("anna", "admin")]
+    read = [assign("carl", 3), poll("carl", (3, "c"))]
+    unknown = [send("anna", "x", partition=None, outcome="unknown")]
+    for later in ([send("anna", "x")], transaction("anna", "t1", *unknown)):
+        lines = [trim("admin", 3), *later, send("anna", "c", 3), *read]
+        assert found(*clock, *lines, is_read_to_end=True) == {Kind.UNSEEN: True}
+        assert found(clock[0], *lines, is_read_to_end=True) == {}
+        assert found(*clock, trim("admin", 3, outcome="unknown"), *lines, is_read_to_end=True) == {}
+        assert found(*clock, *lines, trim("admin", 1), is_read_to_end=True) == {}
+        at_a_time = trim("admin", 3, began_us=1, ended_us=100)
+        assert found(*clock, at_a_time, *lines[1:], is_read_to_end=True) == {}
+
+
+def test_a_trim_excuses_nothing_where_others_lay_below_it() -> None:
+    """Whenever it was sent, and by whatever clock."""
+    lines = [send("anna", "a", 0), send("anna", "x"), trim("admin", 1), send("anna", "c", 1)]
+    read = [assign("carl", 1), poll("carl", (1, "c"))]
+    assert found(*lines, *read, is_read_to_end=True) == {Kind.UNSEEN: True}
+    assert found(client("bert", acks=1), send("bert", "b", 0), *lines[1:], *read, is_read_to_end=True) == {}
+    assert found(*lines, trim("admin", 2), *read, is_read_to_end=True) == {Kind.UNSEEN: True}
+    assert found(*lines, trim("admin", 3), *read, is_read_to_end=True) == {}
 
 
 # duplicate

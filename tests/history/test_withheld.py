@@ -135,11 +135,8 @@ def test_it_is_owed_where_nothing_holds_them_back() -> None:
     ended = transaction("bert", "t1", send("bert", "b", 1))
     assert to_end(*SENT, *looks((0, "a"))) == WITHHELD
     assert to_end(SENT[0], *ended, send("anna", "c", 3), *looks((0, "a"))) == WITHHELD
-    young = (
-        transaction("bert", "t1", send("bert", "b", 1))[:-1],
-        end("bert", "t1", began_us=2_000_000, ended_us=2_000_001),
-    )
-    assert to_end(SENT[0], *young[0], young[1], SENT[2], *looks((0, "a"))) == {Kind.UNSEEN: False}
+    young = [*list(ended)[:-1], end("bert", "t1", began_us=2_000_000, ended_us=2_000_001)]
+    assert to_end(SENT[0], *young, SENT[2], *looks((0, "a"))) == {Kind.UNSEEN: False}
 
 
 def test_or_where_a_reader_of_all_looked_too_or_nobody_did_since() -> None:
@@ -150,3 +147,12 @@ def test_or_where_a_reader_of_all_looked_too_or_nobody_did_since() -> None:
     assert to_end(*opened, *looks((0, "a"))[:2]) == WITHHELD
     late = send("anna", "late", 3, began_us=9_000_000, ended_us=9_000_001)
     assert verdict(*CLOCKS, *opened, late, *looks((0, "a")), is_read_to_end=True).findings[Kind.UNSEEN].bad_count == 1
+
+
+def test_it_is_owed_wherever_it_lay_if_nobody_can_hold_it_back() -> None:
+    """Nobody knows its offset; nor, without all writers, whether it lies behind an open transaction of another."""
+    lines = [SENT[0], send("anna", "x"), *looks((0, "a"))]
+    assert to_end(*lines, is_every_writer_recorded=True) == {Kind.UNSEEN: True}
+    assert to_end(*lines) == {Kind.UNSEEN: False}
+    open_one = [begin("bert", "t1"), send("bert", "b", 1, transaction="t1")]
+    assert to_end(*open_one, *lines, is_every_writer_recorded=True) == {Kind.UNSEEN: False}

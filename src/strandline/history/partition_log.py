@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Callable, Hashable, Iterator
+from functools import cached_property
 from itertools import islice
 from typing import NamedTuple, TypeAlias
 
@@ -69,6 +70,11 @@ class PartitionLog:
         others = self.contradictions.get(offset, {})
         claims = (self.claims.get(offset), others.get(value))
         return any(claim is not None and claim.value == value and isinstance(claim.witness, Poll) for claim in claims)
+
+    @cached_property
+    def lowest_free_offset(self) -> int:
+        """Where the first record may lie of which nobody knows where it does."""
+        return next((free for free, offset in enumerate(self.known) if free != offset), len(self.known))
 
     def between(self, first: int, end: int, at: TimedOperation, *, is_committed: bool) -> Stretch:
         """Offsets from `first` on and below `end` that a reader must not have passed over then."""

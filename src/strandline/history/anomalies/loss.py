@@ -11,6 +11,7 @@ from strandline.history.index import History
 from strandline.history.operations import Outcome, Send
 from strandline.history.partition_log import PartitionLog
 from strandline.history.transaction import Transaction
+from strandline.history.trims import Trims
 from strandline.history.verdict import Anomaly, Kind
 
 
@@ -103,16 +104,22 @@ def _missing(history: History) -> Iterator[tuple[PartitionLog, Send, int | None,
             continue
         log = history.log(send.partition)
         passed = None if send.offset is None else log.reader_passed(send.offset)
-        may_be_deleted = passed is None and (send.offset or 0) < log.trims.offset
+        lowest = log.lowest_free_offset if send.offset is None else send.offset
+        may_be_deleted = passed is None and lowest < log.trims.offset_since(send)
         if not history.is_read(send, log) and not may_be_deleted:
             yield log, send, send.offset, passed
 
 
 def _missing_somewhere(history: History) -> Iterator[Send]:
     """Sent in a transaction that was committed, to a partition that nobody knows."""
-    logs: dict[str, list[PartitionLog]] = defaultdict(list)
-    for partition, log in history.logs.items():
-        logs[partition.topic].append(log)
-    for send in history.promises():
-        if send.partition is None and not any(log.trims or send.value in log.read_values for log in logs[send.topic]):
+    sends = [send for send in history.promises() if send.partition is None]
+    read_values: dict[str, set[str]] = defaultdict(set)  # by topic, as the trims
+    trims: dict[str, Trims] = defaultdict(lambda: Trims(history.lives.timeline))
+    for partition, log in history.logs.items() if sends else ():
+        read_values[partition.topic] |= log.read_values
+        trims[partition.topic].join(log.trims, above=log.lowest_free_offset)
+    for joined in trims.values():
+        joined.settle()
+    for send in sends:
+        if send.value not in read_values[send.topic] and not trims[send.topic].offset_since(send):
             yield send

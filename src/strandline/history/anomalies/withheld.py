@@ -22,6 +22,7 @@ from strandline.model.partitions import TopicPartition
 
 MARKERS_MAX_US = 5_000_000  # how long after its end was acknowledged a transaction may hold others back
 NEVER_US = 2**63 - 1
+BEYOND_ALL = OFFSET_MAX + 1  # also what was sent, and nobody knows its offset, lies before it
 
 
 class HiddenTransactions:
@@ -121,7 +122,7 @@ class HeldBack:
             if writer is None or markers_left < 0 or not _is_decided(self._history, writer, look):
                 return offset
             expected = offset + 1
-        return OFFSET_MAX
+        return BEYOND_ALL if self._expectations.is_every_writer_recorded else OFFSET_MAX
 
     def _markers_in(self, partition: TopicPartition) -> int:
         """How many offsets may have none of the known records, and no record of an unknown writer either."""
