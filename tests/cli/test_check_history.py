@@ -173,7 +173,7 @@ def test_files_of_producers_alone_count_with_those_of_readers(tmp_path: Path) ->
     ("sends", "reads"),
     [
         (SENDS, [assign("carl", 7), poll("carl", (7, "somebody else's"))]),
-        (SENDS, [send("bert", "a", 0), send("bert", "b", 1), send("bert", "c", 2), *READS]),
+        ([send(process, value) for process in ("anna", "bert") for value in "abc"], READS),
         ([], READS),
         ([], [poll("carl", (0, "a"))]),
         ([send("anna", "z", outcome="unknown")], READS),

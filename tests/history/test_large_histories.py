@@ -134,6 +134,12 @@ def one_value_sent_ever_again(count: int) -> list[Line]:
     return [*clocks, *sends, *reads, assign("dora", 0), poll("dora")]
 
 
+def one_value_acknowledged_ever_again(count: int) -> list[Line]:
+    """At one place, and read at many."""
+    sends = [send("anna", "a", 0) for _ in range(count)]
+    return [*sends, assign("carl", 0), *[poll("carl", (number, "a")) for number in range(2 * count)]]
+
+
 def one_record_consumed_ever_again(count: int) -> list[Line]:
     """By each on purpose."""
     lines = [client("carl", group="kitchen"), send("anna", "a", 0)]
@@ -168,6 +174,7 @@ def long_polls(count: int) -> list[Line]:
         long_commits,
         starts_of_which_nobody_knows_when,
         one_value_sent_ever_again,
+        one_value_acknowledged_ever_again,
         one_record_consumed_ever_again,
         long_polls,
     ],
@@ -188,5 +195,5 @@ def operation_seconds(history: Sequence[Line]) -> float:
 
 def check_seconds(done: Sequence[Operation]) -> float:
     began_s = time.process_time()
-    check(done, Expectations(is_read_to_end=True))
+    check(done, Expectations(is_read_to_end=True, is_every_writer_recorded=True))
     return time.process_time() - began_s

@@ -90,10 +90,57 @@ def test_a_record_is_known_by_where_it_was_acknowledged() -> None:
 
 
 def test_a_record_that_two_were_told_of_is_nobodys() -> None:
-    """As in a history that was given under two names."""
+    """And of two records at one place one is not there."""
     told = verdict(send("anna", "a", 1), send("bert", "a", 1), assign("carl", 1), poll("carl", (1, "a")))
     assert told.counts["records_recognised"] == 0
-    assert told.void_because is not None
+    assert told.bad_kinds == {Kind.INCONSISTENT_OFFSETS} == told.kinds
+    (anomaly,) = told.findings[Kind.INCONSISTENT_OFFSETS].evidence
+    assert (anomaly.offsets, anomaly.processes, anomaly.operations) == ((1,), ("anna", "bert"), (1, 2))
+    assert anomaly.sentence == (
+        "orders-0 holds one record at offset 1, and 2 were acknowledged there that have the value 'a': to anna, bert"
+    )
+
+
+def test_one_of_them_was_acknowledged_by_its_leader_alone_and_replaced() -> None:
+    lines = [client("anna", acks=1), send("anna", "a", 1), send("bert", "a", 1), assign("carl", 1)]
+    assert found(*lines, poll("carl", (1, "a"))) == {Kind.INCONSISTENT_OFFSETS: False}
+    assert found(client("bert", acks=1), *lines, poll("carl", (1, "a"))) == {Kind.INCONSISTENT_OFFSETS: False}
+    elsewhere = [send("anna", "a", 0), send("anna", "a", 0, 1)]
+    assert found(*elsewhere, poll("carl", (0, "a")), poll("carl", (0, "a"), partition=1)) == {}
+
+
+# A value that lies at more offsets than it was sent.
+
+TWICE = [send("anna", "a", 0), send("bert", "a", 1)]
+THRICE = [assign("carl", 0), poll("carl", (0, "a"), (1, "a"), (2, "a"))]
+
+
+def test_a_value_that_was_sent_twice_and_lies_there_thrice() -> None:
+    told = verdict(*TWICE, *THRICE, is_every_writer_recorded=True)
+    assert told.bad_kinds == {Kind.DUPLICATE} == told.kinds
+    (anomaly,) = told.findings[Kind.DUPLICATE].evidence
+    assert (anomaly.offsets, anomaly.operations) == ((0, 1, 2), (1, 2, 4))
+    assert anomaly.sentence == "'a' was sent 2 times to orders-0 and lies there at offsets 0, 1, 2"
+    assert found(*TWICE, *THRICE) == {}, "others may have sent it too"
+
+
+def test_one_of_its_producers_may_have_written_it_again() -> None:
+    lines = [client("bert", idempotent=False), *TWICE, *THRICE]
+    assert found(*lines, is_every_writer_recorded=True) == {Kind.DUPLICATE: False}
+
+
+@pytest.mark.parametrize("outcome", ["unknown", "fail"])
+@pytest.mark.parametrize("partition", [0, 1, None])
+def test_it_may_have_been_sent_thrice(outcome: str, partition: int | None) -> None:
+    lines = [*TWICE, send("emil", "a", partition=partition, outcome=outcome), *THRICE]
+    may_be_there = outcome == "unknown" and partition != 1
+    assert (Kind.DUPLICATE in found(*lines, is_every_writer_recorded=True)) is not may_be_there
+
+
+def test_where_its_leader_alone_says_that_it_lies_it_may_not() -> None:
+    lines = [client("bert", acks=1), send("anna", "a", 0), send("bert", "a", 3), assign("carl", 0)]
+    told = verdict(*lines, poll("carl", (0, "a"), (1, "a")), is_every_writer_recorded=True)
+    assert Kind.DUPLICATE not in told.kinds
 
 
 # What failed was not sent.

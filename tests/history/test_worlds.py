@@ -66,6 +66,7 @@ def test_a_fault_is_found(fault: str, kinds: set[Kind]) -> None:
     ("fault", "kinds"),
     [
         ("truncates", {Kind.INCONSISTENT_OFFSETS}),
+        ("repeats", {Kind.DUPLICATE}),
         ("forgets", {Kind.INCONSISTENT_OFFSETS, Kind.LOST_WRITE}),
         ("skips", {Kind.POLL_SKIP, Kind.INTERNAL_POLL_SKIP}),
         ("reads-open-ones", {Kind.UNCOMMITTED_READ}),

@@ -159,6 +159,14 @@ class History:
     def is_ambiguous(self, topic: str, value: str) -> bool:
         return self._writers.is_ambiguous(topic, value)
 
+    def told_of_one_place(self) -> Iterator[tuple[Record, list[Send]]]:
+        """Sends of the same value that were acknowledged at the same offset."""
+        return self._writers.told_of_one_place()
+
+    def sent_to(self, partition: TopicPartition, value: str) -> list[Send]:
+        """What may lie there of a value that was sent more than once."""
+        return self._writers.sent_to(partition, value)
+
     def transaction_of(self, operation: Send | Poll) -> Transaction | None:
         return None if operation.transaction is None else self.transactions.by_name[operation.transaction]
 

@@ -66,10 +66,15 @@ class PartitionLog:
         if self.place_of.setdefault(value, offset) != offset:
             self.repeats.setdefault(value, []).append((offset, witness))
 
+    def witness_of(self, value: str, offset: int) -> Witness | None:
+        """The first who says that this value lies here."""
+        claim = self.claims.get(offset)
+        if claim is None or claim.value != value:
+            claim = self.contradictions.get(offset, {}).get(value)
+        return None if claim is None else claim.witness
+
     def is_read_at(self, offset: int, value: str) -> bool:
-        others = self.contradictions.get(offset, {})
-        claims = (self.claims.get(offset), others.get(value))
-        return any(claim is not None and claim.value == value and isinstance(claim.witness, Poll) for claim in claims)
+        return isinstance(self.witness_of(value, offset), Poll)
 
     @cached_property
     def lowest_free_offset(self) -> int:

@@ -2,13 +2,18 @@
 
 What all in-sync replicas have acknowledged lies where they said, so that a record there is that one. What the leader
 alone has acknowledged may have been replaced by another.
+
+A send that a client tries again by itself is one: two that were told of one place are two records, of which one is not
+there.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator
 
 from strandline.history.operations import Outcome, Record, Send
+from strandline.model.partitions import TopicPartition
 
 
 class Writers:
@@ -16,6 +21,10 @@ class Writers:
         self._by_value: dict[tuple[str, str], Send] = {}
         self._ambiguous: set[tuple[str, str]] = set()
         self._by_place: dict[Record, Send | None] = {}  # only of ambiguous values; None: several were told of it
+        self._told_of_place: dict[Record, list[Send]] = defaultdict(
+            list
+        )  # of ambiguous values too, whoever acknowledged
+        self._sent: dict[tuple[str, str, TopicPartition | None], list[Send]] = defaultdict(list)  # the same
 
     def note(self, send: Send) -> None:
         """One that failed wrote nothing, so that it stands only for a value that nobody else sent."""
@@ -33,9 +42,15 @@ class Writers:
         for key in self._ambiguous:
             del self._by_value[key]
         for send in sends if self._ambiguous else ():
+            if not self.is_ambiguous(send.topic, send.value):
+                continue
+            if send.outcome is not Outcome.FAIL:
+                self._sent[send.topic, send.value, send.partition].append(send)
             place = _place(send)
-            if place is not None and self.is_ambiguous(send.topic, send.value) and is_promised(send):
-                self._by_place[place] = None if place in self._by_place else send
+            if place is not None:
+                self._told_of_place[place].append(send)
+                if is_promised(send):
+                    self._by_place[place] = None if place in self._by_place else send
 
     def by_value(self, topic: str, value: str) -> Send | None:
         """None also where several sent it, so that none can be blamed."""
@@ -47,6 +62,14 @@ class Writers:
 
     def is_ambiguous(self, topic: str, value: str) -> bool:
         return (topic, value) in self._ambiguous
+
+    def told_of_one_place(self) -> Iterator[tuple[Record, list[Send]]]:
+        return ((place, sends) for place, sends in self._told_of_place.items() if len(sends) > 1)
+
+    def sent_to(self, partition: TopicPartition, value: str) -> list[Send]:
+        """What may lie there of a value that was sent more than once."""
+        places = (partition, None)
+        return [send for place in places for send in self._sent.get((partition.topic, value, place), ())]
 
     @property
     def ambiguous_count(self) -> int:
