@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
-from tests.history.planting import Line, assign, begin, end, poll, send
+from tests.history.planting import Line, assign, begin, client, commit, end, poll, send
 
 from strandline.cli.main import cli
 from strandline.cli.output import EXIT_VOID
@@ -125,6 +125,10 @@ def test_what_is_known_of_the_run_changes_what_is_bad(tmp_path: Path) -> None:
     topics = ["--may-delete-topic", "others", "--may-delete-topic", "orders"]
     assert "lost-write: 0 bad, 1 allowed" in check(path, *topics).stdout
     assert "lost-write: 1 bad, 0 allowed" in check(path, *topics[:2], exit_code=1).stdout
+    group = [client("carl", group="kitchen"), commit("carl", 2), assign("carl", "beginning", how="rebalance")]
+    forgotten = write(tmp_path / "forgotten", *SENDS, *READS, *group)
+    assert "lost-commit: 1 bad, 0 allowed" in check(forgotten, exit_code=1).stdout
+    assert "lost-commit: 0 bad, 1 allowed" in check(forgotten, "--may-forget-offsets").stdout
     unseen = write(tmp_path / "unseen", *SENDS)
     assert "unseen: 0 bad, 3 allowed" in check(unseen, exit_code=EXIT_VOID).stdout
     assert "unseen: 3 bad, 0 allowed" in check(unseen, "--read-to-end", exit_code=1).stdout

@@ -181,6 +181,96 @@ def test_offsets_of_an_aborted_transaction_do_not() -> None:
     assert found(*lines, assign("dora", 2, how="rebalance"), READ_FROM_2) == {Kind.PHANTOM_COMMIT: True}
 
 
+# The only offsets of a group are those of a transaction that was aborted.
+
+ABORTED = consuming("t1", (0, "a"), (1, "b"), decision="abort")
+SENT_BEFORE = [client("anna", clock="here"), *BEGIN]
+
+
+def test_offsets_of_an_aborted_transaction_move_no_group_that_has_none() -> None:
+    told = verdict(*SENT_BEFORE, *ABORTED, assign("dora", 2, how="rebalance"), READ_FROM_2)
+    assert told.bad_kinds == {Kind.PHANTOM_COMMIT} == told.kinds
+    (anomaly,) = told.findings[Kind.PHANTOM_COMMIT].evidence
+    assert (anomaly.offsets, anomaly.processes, anomaly.operations) == ((2,), ("dora", "carl"), (13, 11))
+    assert anomaly.sentence == (
+        "dora began to read orders-0 at offset 2 for its group, which had committed none: carl had asked for it in t1,"
+        " which was aborted"
+    )
+    committed_later = [assign("dora", 2, how="rebalance"), READ_FROM_2, commit("dora", 4)]
+    assert found(*SENT_BEFORE, *ABORTED, *committed_later) == {Kind.PHANTOM_COMMIT: True}
+
+
+START = [assign("dora", 2, how="rebalance"), READ_FROM_2]
+EXPLAINED = {
+    "a-reset-to-the-beginning": [*ABORTED, assign("dora", 0, how="rebalance"), poll("dora", (0, "a"), (1, "b"))],
+    "another-place": [*ABORTED, assign("dora", 1, how="rebalance")],
+    "a-trim": [*ABORTED, trim("admin", 2), *START],
+    "a-commit-of-unknown-outcome": [*ABORTED, commit("carl", 2, outcome="unknown"), *START],
+    "a-transaction-of-unknown-outcome": [*consuming("t1", (0, "a"), (1, "b"), outcome="unknown"), *START],
+    "a-transaction-that-nobody-ended": [*ABORTED[:-1], *START],
+    "a-commit-by-another-clock": [*ABORTED, client("fred", clock="there"), commit("fred", 7), *START],
+    "somebody-commits-by-itself": [*ABORTED, client("emil", group="kitchen", auto_commit=True), *START],
+    "another-group": [
+        *consuming("t1", (0, "a"), decision="abort"),
+        *transaction("carl", "t2", commit("carl", 2, group="cellar"), decision="abort"),
+        *START,
+    ],
+    "it-chose-the-place": [*ABORTED, assign("dora", 2), READ_FROM_2],
+    "it-learnt-where-from-what-it-read": [*ABORTED, assign("dora", None, how="rebalance"), READ_FROM_2],
+}
+
+
+@pytest.mark.parametrize("lines", EXPLAINED.values(), ids=EXPLAINED)
+def test_a_start_that_has_another_reason(lines: list[Line]) -> None:
+    assert Kind.PHANTOM_COMMIT not in verdict(*SENT_BEFORE, *lines).kinds
+
+
+def test_the_end_of_the_log_is_where_a_reset_leads() -> None:
+    """As far as is known: what came later was sent after it, by an open transaction, or by the leader's word alone."""
+    first = [client("anna", clock="here"), *BEGIN[:2], *SENT[:2], assign("carl", 0, how="rebalance"), *ABORTED]
+    begins = assign("dora", 2, how="rebalance")
+    later = [send("anna", "c", 2), send("anna", "d", 3)]
+    in_transaction = transaction("anna", "t9", *later)
+    for lines in (
+        [begins, *later],
+        [*in_transaction, begins],
+        [begins],
+        [client("anna", acks=1, clock="here"), begins],
+    ):
+        assert Kind.PHANTOM_COMMIT not in verdict(*first, *lines).kinds
+    assert Kind.PHANTOM_COMMIT in verdict(*first, *later, begins).bad_kinds
+    by_one = client("emil", clock="here", acks=1)
+    by_leader = [send("emil", "c", 2), begins]
+    assert Kind.PHANTOM_COMMIT not in verdict(by_one, *first, *by_leader).kinds
+
+
+def test_a_group_may_have_committed_before_the_history_began() -> None:
+    """It stood at the end of the log, where the first known record was sent."""
+    first = [client("anna", clock="here"), *BEGIN[:2], *SENT[2:], assign("carl", 2, how="rebalance")]
+    asked = transaction("carl", "t1", commit("carl", 2), decision="abort")
+    assert Kind.PHANTOM_COMMIT not in verdict(*first, *asked, *START).kinds
+
+
+# Offsets of groups that were deleted, or expired.
+
+
+def test_a_group_whose_offsets_were_deleted_begins_where_a_reset_leads() -> None:
+    known = [client("anna", clock="here"), *MEMBERS, commit("carl", 2)]
+    for position, kind, is_bad in (
+        (0, Kind.LOST_COMMIT, False),
+        ("beginning", Kind.LOST_COMMIT, False),
+        (1, Kind.LOST_COMMIT, True),
+        (3, Kind.PHANTOM_COMMIT, True),
+        (4, Kind.PHANTOM_COMMIT, False),
+    ):
+        lines = [*known, assign("dora", position, how="rebalance")]
+        assert found(*lines) == {kind: True}
+        assert found(*lines, may_forget_offsets=True) == {kind: is_bad}
+    begins = assign("dora", 1, how="rebalance")
+    assert found(*known, trim("admin", 1), begins, may_forget_offsets=True) == {Kind.LOST_COMMIT: False}
+    assert found(*known, begins, may_forget_offsets=True, may_delete=True) == {Kind.LOST_COMMIT: False}
+
+
 # Dora has the partition too, since before anything was committed: somebody should have fenced one of them.
 BOTH = [*BEGIN, assign("dora", 0, how="rebalance"), poll("dora", (0, "a"))]
 AGAIN = list(transaction("dora", "t2", poll("dora", (1, "b"), (2, "c"), (3, "d")), commit("dora", 4)))
@@ -191,6 +281,11 @@ def test_a_record_is_consumed_twice() -> None:
     assert told.bad_kinds == {Kind.CONSUMED_TWICE} == told.kinds
     (anomaly,) = told.findings[Kind.CONSUMED_TWICE].evidence
     assert (anomaly.offsets, anomaly.values) == ((1,), ("b",))
+
+
+def test_a_group_whose_offsets_were_deleted_consumes_again() -> None:
+    lines = [*BOTH, *consuming("t1", (0, "a"), (1, "b")), *AGAIN]
+    assert found(*lines, may_forget_offsets=True) == {Kind.CONSUMED_TWICE: False}
 
 
 def test_who_goes_back_on_purpose_consumes_again() -> None:

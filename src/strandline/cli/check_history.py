@@ -22,6 +22,7 @@ from strandline.history.verdict import Anomaly, Verdict, printable
 @click.option("--read-to-end", is_flag=True, help="Somebody read all to the end: what nobody saw is lost.")
 @click.option("--may-delete", is_flag=True, help="Retention or compaction ran: what is missing is not lost.")
 @click.option("--may-delete-topic", multiple=True, metavar="NAME", help="The same, of this topic alone; repeatable.")
+@click.option("--may-forget-offsets", is_flag=True, help="Offsets of groups expired or were deleted: they begin anew.")
 @click.option("--all-writers", is_flag=True, help="Nobody else wrote there: a value that none of them sent is wrong.")
 @click.option(
     "--at-least",
@@ -37,6 +38,7 @@ def check_history(
     read_to_end: bool,
     may_delete: bool,
     may_delete_topic: tuple[str, ...],
+    may_forget_offsets: bool,
     all_writers: bool,
     at_least: int,
     allowed: bool,
@@ -51,7 +53,7 @@ def check_history(
     any history, however little was done.
     """
     output, files = Output(output_format), HistoryFiles(paths)
-    expectations = Expectations(read_to_end, may_delete, all_writers, frozenset(may_delete_topic))
+    expectations = Expectations(read_to_end, may_delete, all_writers, frozenset(may_delete_topic), may_forget_offsets)
     try:
         with scanning("reading", files.size_bytes) as advance, _without_collector():
             verdict = check(files.operations(advance), expectations)

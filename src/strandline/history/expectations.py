@@ -21,5 +21,8 @@ class Expectations(NamedTuple):
     may_delete_topics: frozenset[str] = frozenset()
     """The same as `may_delete`, of these topics alone."""
 
+    may_forget_offsets: bool = False
+    """Offsets of groups may have expired or been deleted, so that `auto.offset.reset` led a group."""
+
     def may_delete_from(self, topic: str) -> bool:
         return self.may_delete or topic in self.may_delete_topics

@@ -36,10 +36,11 @@ class Consumption(NamedTuple):
         return BEFORE_ALL_US if end is None else end.began_us
 
 
-def consumed_twice(history: History, _expectations: Expectations) -> Iterator[Anomaly]:
+def consumed_twice(history: History, expectations: Expectations) -> Iterator[Anomaly]:
     """Two committed transactions of a group consumed the same record, and nobody went back to it on purpose.
 
     A transaction consumed what it read below the offset that it committed there. What it only read is anybody's.
+    Excused is a group that may begin again, since its offsets were deleted.
     """
     first: dict[tuple[str, TopicPartition, int], Consumption] = {}
     several: dict[tuple[str, TopicPartition, int], list[Consumption]] = {}
@@ -51,7 +52,7 @@ def consumed_twice(history: History, _expectations: Expectations) -> Iterator[An
     for (_, partition, offset), consumptions in several.items():
         record = Record(partition, offset, history.log(partition).claims[offset].value)
         for one, again in _overlapping(history.lives, consumptions):
-            yield _twice(one, again, record)
+            yield _twice(one, again, record, is_bad=not expectations.may_forget_offsets)
 
 
 def _consumed(history: History) -> Iterator[tuple[Consumption, Record]]:
@@ -129,10 +130,10 @@ def _is_on_purpose(lives: Lives, again: Consumption, first: Consumption) -> bool
     return end is None or told.ended_us >= end.began_us or not lives.share_clock(told, end)
 
 
-def _twice(first: Consumption, again: Consumption, record: Record) -> Anomaly:
+def _twice(first: Consumption, again: Consumption, record: Record, *, is_bad: bool) -> Anomaly:
     return Anomaly(
         Kind.CONSUMED_TWICE,
-        True,
+        is_bad,
         f"group {again.group} consumed {record.value!r} from {record.partition} at offset {record.offset} in"
         f" transaction {first.transaction.name} and again in {again.transaction.name}, and both were committed",
         record.partition,

@@ -79,6 +79,10 @@ class PlaceOfGroup:
         self._doubt_began_us = [each.began_us for each in in_doubt]
         self._in_doubt = list(accumulate(map(Candidates.of, in_doubt), Candidates.joined))  # all up to each
 
+    def is_empty_until(self, known_us: int) -> bool:
+        """Whether none was begun by then."""
+        return not bisect_right(self._began_us, known_us) and not bisect_right(self._doubt_began_us, known_us)
+
     def candidates(self, began_us: int, known_us: int) -> Candidates | None:
         """Those that whoever asked between these moments may have found, or none if there is none for sure."""
         ended = bisect_right(self._ended_us, began_us)
