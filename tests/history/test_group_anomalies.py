@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from itertools import combinations
+from random import Random
+
 import pytest
 from tests.history.planting import (
     Line,
@@ -324,6 +328,27 @@ def test_a_third_who_consumed_on_purpose_hides_no_pair() -> None:
     assert len(set(pairs)) == 1
     one_by_one = [*overlapping[:3], *overlapping[6:8], *overlapping[3:6], *overlapping[8:]]
     assert found(*lines, *one_by_one) == {}
+
+
+@pytest.mark.parametrize("seed", range(50))
+def test_who_consumed_twice_among_many_did_so_among_two(seed: int) -> None:
+    random = Random(seed)
+    waiting = [list(consumes_once(random, name)) for name in ("anna", "bert", "carl", "dora")]
+    lines: list[Line] = []
+    while any(waiting):
+        lines.append(random.choice([each for each in waiting if each]).pop(0))
+    pairs = combinations(("anna", "bert", "carl", "dora"), 2)
+    among_two = [[line for line in lines if line[1]["process"] in pair] for pair in pairs]
+    is_twice = any(Kind.CONSUMED_TWICE in verdict(*each).kinds for each in among_two)
+    assert (Kind.CONSUMED_TWICE in verdict(*lines).kinds) is is_twice
+
+
+def consumes_once(random: Random, process: str) -> Iterator[Line]:
+    yield client(process, group="kitchen", clock=random.choice(["here", "here", "here", "there"]))
+    yield assign(process, 0, how=random.choice(["seek", "assign", "seek", "rebalance"]))
+    yield poll(process, (0, "a"), transaction=process)
+    yield commit(process, 1, transaction=process)
+    yield end(process, process, outcome=random.choice(["ok", "ok", "ok", "unknown"]))
 
 
 def test_what_an_aborted_transaction_consumed_is_consumed_again() -> None:

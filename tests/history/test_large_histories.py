@@ -140,6 +140,29 @@ def one_value_acknowledged_ever_again(count: int) -> list[Line]:
     return [*sends, assign("carl", 0), *[poll("carl", (number, "a")) for number in range(2 * count)]]
 
 
+def sends_without_offsets_amid_trims(count: int) -> list[Line]:
+    """In many partitions, or nobody knows in which."""
+    lines: list[Line] = [client(process, clock="here") for process in ("anna", "admin")]
+    for number in range(count):
+        lines += [send("anna", f"v{number}", 0, number), trim("admin", 1, number), trim("admin", number)]
+        lines += [
+            send("anna", f"x{number}"),
+            send("anna", f"y{number}", None, None, transaction="t1", outcome="unknown"),
+        ]
+    return [*lines, end("anna", "t1")]
+
+
+def offsets_that_were_aborted(count: int) -> list[Line]:
+    """And a group that begins there, or elsewhere, ever again."""
+    lines: list[Line] = [client(process, group="kitchen", clock="here") for process in ("anna", "carl")]
+    lines += [send("anna", f"v{number}", number) for number in range(count)]
+    for number in range(count):
+        name = f"t{number}"
+        lines += [commit("carl", number % 7, transaction=name), end("carl", name, "abort")]
+        lines += [assign("carl", number, how="rebalance"), assign("carl", 3, how="rebalance")]
+    return lines
+
+
 def one_record_consumed_ever_again(count: int) -> list[Line]:
     """By each on purpose."""
     lines = [client("carl", group="kitchen"), send("anna", "a", 0)]
@@ -175,6 +198,8 @@ def long_polls(count: int) -> list[Line]:
         starts_of_which_nobody_knows_when,
         one_value_sent_ever_again,
         one_value_acknowledged_ever_again,
+        sends_without_offsets_amid_trims,
+        offsets_that_were_aborted,
         one_record_consumed_ever_again,
         long_polls,
     ],
