@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import json
 import os
+import resource
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +17,9 @@ from tests.simulation.mutations import named
 from strandline.cli.main import cli
 from strandline.cli.output import EXIT_FAULT, EXIT_UNREADABLE, EXIT_VOID
 from strandline.cli.simulation_tellers import PLAINEST
+from strandline.simulation.failure import Violation
+from strandline.simulation.options import Options
+from strandline.simulation.scenario import Scenario
 
 WORLD = ("--seed", "1", "--load", "records", "--seconds", "5")
 
@@ -131,18 +137,125 @@ def test_of_several_sound_seeds_none_is_saved(path: Path) -> None:
     assert not path.exists()
 
 
-def test_a_void_run_is_not_saved(path: Path) -> None:
-    simulate(*WORLD, "--steps", "10", "--save", str(path), exit_code=EXIT_VOID)
+@pytest.mark.parametrize("seeds", ["1", "2"])
+def test_void_runs_are_not_saved_and_that_is_told(path: Path, seeds: str) -> None:
+    arguments = (*WORLD, "--seeds", seeds, "--jobs", "1", "--steps", "10", "--save", str(path))
+    told = simulate(*arguments, exit_code=EXIT_VOID).stderr
+    assert told == (
+        "strandline: void: nothing was acknowledged in any run, so nothing is shown\n"
+        f"strandline: void runs are not kept, so {path} is not written\n"
+    )
     assert not path.exists()
+
+
+@contextmanager
+def full_disk(free_bytes: int) -> Iterator[None]:
+    """No file of this process may grow beyond that; the write that would fills it up first, as on a full disk."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (free_bytes, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+
+@pytest.mark.parametrize("output_format", ["text", "json"])
+def test_what_cannot_be_saved_is_told_with_all_seeds_and_leaves_no_file(
+    path: Path, monkeypatch: pytest.MonkeyPatch, output_format: str
+) -> None:
+    """A violation is worse than a file that is not there, and the exit code is that of the violation. What is left of a
+    file would refuse the next try."""
+    answer_alone(monkeypatch)
+    arguments = (*WORLD, "--seeds", "3", "--jobs", "1", "--save", str(path), "--format", output_format)
+    with full_disk(100):
+        result = simulate(*arguments, exit_code=EXIT_FAULT)
+    complaints = [line for line in result.stderr.splitlines() if line.startswith("strandline: ")]
+    assert complaints == [f"strandline: {path} cannot be written: {os.strerror(27)}: the run of seed 1 is not saved"]
+    if output_format == "json":
+        document = json.loads(result.stdout)
+        assert ([run["seed"] for run in document["runs"]], document["total"]["violations"]) == ([1, 2, 3], 3)
+    else:
+        assert result.stdout.splitlines()[-1].endswith(", 3 violations")
+    assert list(path.parent.iterdir()) == []
+    assert f"{path} has it" in simulate(*arguments, exit_code=EXIT_FAULT).stderr
+
+
+def test_a_sound_run_that_cannot_be_saved_is_no_success(path: Path) -> None:
+    with full_disk(100):
+        result = simulate(*WORLD, "--save", str(path), exit_code=EXIT_UNREADABLE)
+    assert result.stdout.splitlines()[-1].endswith(", 0 violations")
+    assert result.stderr.startswith(f"strandline: {path} cannot be written: ")
+    assert result.stderr.count("\n") == 1
+
+
+def test_a_file_that_somebody_else_made_meanwhile_is_not_written_over(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    as_json = Scenario.as_json
+
+    def made_meanwhile(scenario: Scenario) -> str:
+        path.write_text("a failure of somebody else")
+        return as_json(scenario)
+
+    monkeypatch.setattr(Scenario, "as_json", made_meanwhile)
+    told = simulate(*WORLD, "--save", str(path), exit_code=EXIT_UNREADABLE).stderr
+    assert told == f"strandline: {path} cannot be written: {os.strerror(17)}: the run of seed 1 is not saved\n"
+    assert path.read_text() == "a failure of somebody else"
+
+
+def unmatched(path: Path, **options: Any) -> None:
+    """The file of a run that was found by another Strandline, whose runs were others."""
+    violation = Violation("StrongIsr", "it was not", 5)
+    path.write_text(Scenario(Options(seed=1, seconds=10, **options), violation, "0" * 16).as_json())
+
+
+def test_a_scenario_none_of_whose_faults_struck_is_void(path: Path) -> None:
+    unmatched(path, load=("groups",), faults=("old_life", "slow_client"))
+    result = simulate("--scenario", str(path), exit_code=EXIT_VOID)
+    assert result.stderr == (
+        "strandline: void: old_life and slow_client never struck in any run, so nothing is shown: try another load or"
+        " seed in its file, more brokers or seconds\n"
+    )
+    assert f"{path}: it shows nothing (void), and failed as StrongIsr; another run than" in result.stdout
+    assert "sound" not in result.stdout
+    total = json.loads(simulate("--scenario", str(path), "--format", "json", exit_code=EXIT_VOID).stdout)["total"]
+    assert (total["void"], total["never_struck"]) == (True, ["old_life", "slow_client"])
+
+
+def test_a_fault_of_a_scenario_that_never_struck_is_told_where_another_did(path: Path) -> None:
+    unmatched(path, load=("groups",), faults=("slow_client", "slow_disk"))
+    result = simulate("--scenario", str(path))
+    assert f"{path}: it is sound now, and failed as StrongIsr; " in result.stdout
+    assert result.stderr == (
+        "strandline: slow_client never struck: try another load or seed in its file, more brokers or seconds\n"
+    )
+
+
+@pytest.mark.parametrize("faults", [None, ()])
+def test_of_a_scenario_that_names_no_fault_none_is_missed(path: Path, faults: tuple[str, ...] | None) -> None:
+    unmatched(path, load=("records",), faults=faults)
+    assert simulate("--scenario", str(path)).stderr == ""
+
+
+def test_a_scenario_in_which_nothing_was_acknowledged_is_not_called_sound(path: Path) -> None:
+    path.write_text(broken(steps=10))
+    result = simulate("--scenario", str(path), exit_code=EXIT_VOID)
+    assert f"{path}: it shows nothing (void), and was sound; another run than" in result.stdout
+    assert "it is sound" not in result.stdout
+    assert result.stderr == "strandline: void: nothing was acknowledged in any run, so nothing is shown\n"
 
 
 def test_a_place_that_cannot_be_written_is_refused_before_anything_runs(tmp_path: Path) -> None:
     kept = tmp_path / "kept.json"
     kept.write_text("a failure of last week")
+    astray = tmp_path / "astray.json"
+    astray.symlink_to(tmp_path / "nowhere" / "kept.json")
     for place, why in (
         (kept, f"{kept} is there already"),
         (tmp_path / "nowhere" / "kept.json", f"there is no folder {tmp_path / 'nowhere'}: make it first"),
         (tmp_path, f"{tmp_path} is a folder: name a file"),
+        (astray, f"{astray} is a link to what is not there: name another file"),
+        ("/dev/null", "/dev/null keeps nothing: name a file"),
         ("", "it is empty: name a file"),
     ):
         result = simulate(*WORLD, "--save", str(place), exit_code=EXIT_UNREADABLE)
@@ -186,6 +299,8 @@ def broken(**changes: Any) -> str:
         (broken(load=[]), "load is empty"),
         (broken(load=["records", "records"]), "load has records twice"),
         (broken(load=[["records"]]), "load is not a list of names"),
+        ('{"version": 1, "options": {"seed": 1, "seed": 2}}', "it has the field 'seed' twice: nobody knows"),
+        (broken()[:-1] + ', "version": 1}', "it has the field 'version' twice: nobody knows which counts;"),
         (broken(colour="red"), "options has colour, which is not known"),
         (broken(surprise=1), "it has surprise, which is not known"),
         (broken(about=1), "about is not text"),
@@ -210,3 +325,5 @@ def test_a_file_that_cannot_be_read_is_one_plain_sentence(tmp_path: Path) -> Non
     assert gone == f"strandline: {tmp_path / 'gone.json'} is not a scenario: there is no such file\n"
     folder = simulate("--scenario", str(tmp_path), exit_code=EXIT_UNREADABLE).stderr
     assert folder == f"strandline: {tmp_path} is not a scenario: {os.strerror(21)}\n"
+    empty = simulate("--scenario", "", exit_code=EXIT_UNREADABLE).stderr
+    assert "Invalid value for '--scenario': it is empty: name a file" in empty

@@ -136,9 +136,9 @@ def test_sending_and_reading(recorded: Recorded) -> None:
     assert_sound(recorded.verdict(), sent=1000)
 
 
-def test_the_program_of_the_documentation(recorded_group: Recorded, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_programs_of_the_documentation(recorded_group: Recorded, monkeypatch: pytest.MonkeyPatch) -> None:
     page = (Path(__file__).parent.parent.parent / "docs" / "history.md").read_text(encoding="utf-8")
-    (program,) = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+    program, reading = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
     here = {"localhost:9092": recorded_group.bootstrap, "orders": recorded_group.topic, "10.0": "4.0"}
     for written, meant in here.items():
         program = program.replace(written, meant)
@@ -148,6 +148,9 @@ def test_the_program_of_the_documentation(recorded_group: Recorded, monkeypatch:
     assert result.exit_code == 0, result.output
     assert result.stdout.startswith("Sound: 1,0")
     assert "1,000 records read from " in result.stdout
+    names: dict[str, Any] = {}
+    exec(reading, names)
+    assert names["verdict"].operations["send", "ok"] == 1000
 
 
 def test_headers_and_callbacks_are_the_applications(recorded: Recorded) -> None:

@@ -135,8 +135,9 @@ def test_it_is_owed_where_nothing_holds_them_back() -> None:
     ended = transaction("bert", "t1", send("bert", "b", 1))
     assert to_end(*SENT, *looks((0, "a"))) == WITHHELD
     assert to_end(SENT[0], *ended, send("anna", "c", 3), *looks((0, "a"))) == WITHHELD
-    young = [*list(ended)[:-1], end("bert", "t1", began_us=2_000_000, ended_us=2_000_001)]
-    assert to_end(SENT[0], *young, SENT[2], *looks((0, "a"))) == {Kind.UNSEEN: False}
+    young = end("bert", "t1", began_us=2_000_000, ended_us=2_000_001)
+    ends_late = [begin("bert", "t1"), send("bert", "b", 1, transaction="t1"), young]
+    assert to_end(SENT[0], *ends_late, SENT[2], *looks((0, "a"))) == {Kind.UNSEEN: False}
 
 
 def test_or_where_a_reader_of_all_looked_too_or_nobody_did_since() -> None:

@@ -43,6 +43,8 @@ def test_what_once_failed_is_sound(path: Path) -> None:
     outcome = run(scenario.options)
     assert outcome.violation is None, f"{scenario.about} {outcome.command}: {outcome.violation}"
     assert outcome.acknowledged > 0, "a run in which nothing was written shows nothing"
+    named = scenario.options.faults
+    assert not named or any(outcome.faults[name] for name in named), f"none of {', '.join(named)} struck any more"
 
 
 @pytest.mark.parametrize("path", KEPT, ids=lambda path: path.stem)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from typing import Any
 
 import click
 from click.core import ParameterSource
 
 from strandline.cli.output import ToolCommand
+from strandline.cli.scenario_saving import named_file, place_to_save
 from strandline.cli.simulated_runs import SimulatedRuns, Wishes
 from strandline.simulation.loads import LOADS, loads_of
 from strandline.simulation.many_runs import cores
@@ -55,26 +55,6 @@ def _names_among(known: tuple[str, ...], given: tuple[str, ...]) -> tuple[str, .
     return names
 
 
-def _place_to_save(_: click.Context, __: click.Parameter, value: str | None) -> str | None:
-    """Nobody waits for a failure that then cannot be kept."""
-    if value is None:
-        return None
-    if not value:
-        raise click.BadParameter("it is empty: name a file")
-    folder = os.path.dirname(value) or "."
-    if os.path.isdir(value):
-        raise click.BadParameter(f"{value} is a folder: name a file")
-    if os.path.isfile(value):
-        raise click.BadParameter(
-            f"{value} is there already, and may be a failure that somebody kept: name another file"
-        )
-    if not os.path.isdir(folder):
-        raise click.BadParameter(f"there is no folder {folder}: make it first")
-    if not os.access(value if os.path.exists(value) else folder, os.W_OK):
-        raise click.BadParameter(f"{value} may not be written: name another file")
-    return value
-
-
 @click.command(cls=ToolCommand, short_help="Run a whole cluster in one thread, with faults; check every step.")
 @click.option("--seed", type=int, default=1, show_default=True, help="What decides everything that happens.")
 @click.option("--seeds", type=click.IntRange(1), default=1, show_default=True, help="So many runs, from --seed on.")
@@ -96,8 +76,8 @@ def _place_to_save(_: click.Context, __: click.Parameter, value: str | None) -> 
     help=f"These of: {', '.join(LOADS)}; else the seed draws some.",
 )
 @click.option("--jobs", type=click.IntRange(1), help="So many runs at once.  [default: the cores]")
-@click.option("--save", callback=_place_to_save, metavar="FILE", help=SAVE_HELP)
-@click.option("--scenario", metavar="FILE", help=SCENARIO_HELP)
+@click.option("--save", callback=place_to_save, metavar="FILE", help=SAVE_HELP)
+@click.option("--scenario", callback=named_file, metavar="FILE", help=SCENARIO_HELP)
 @click.option("--replay", is_flag=True, help="Print everything that happens.")
 @click.option(
     "--format",
@@ -126,8 +106,9 @@ def simulate(
     The brokers are the real ones; clock, network, disks and metadata store are simulated, and the same seed is the same
     run on any machine. A run that fails is run again with fewer kinds of faults, and what happened is printed. Exit
     code 1 says that an invariant did not hold, 3 that nothing was acknowledged in any run, or that none of the faults
-    that --faults names ever struck, so that nothing is shown (void), 130 that Ctrl-C ended it before the last seed, 2
-    that somebody else ended one of its processes, or that it was misused.
+    that --faults, or the file of --scenario, names ever struck, so that nothing is shown (void), 130 that Ctrl-C ended
+    it before the last seed, 2 that somebody else ended one of its processes, that --save could not write its file, or
+    that it was misused.
     """
     context = click.get_current_context()
     if scenario is not None:
@@ -171,4 +152,6 @@ def _refuse_all_else(context: click.Context) -> None:
 
 def _exit_code_of_kept(path: str, **wishes: Any) -> int:
     scenario = load_scenario(path)
-    return SimulatedRuns(Wishes(kept=(path, scenario), **wishes)).exit_code_of(iter((scenario.options,)))
+    named_faults = scenario.options.faults or ()
+    kept = Wishes(kept=(path, scenario), named_faults=named_faults, **wishes)
+    return SimulatedRuns(kept).exit_code_of(iter((scenario.options,)))

@@ -7,10 +7,11 @@ from collections.abc import Generator, Iterator
 from contextlib import closing, nullcontext
 from dataclasses import dataclass, replace
 
-from strandline.cli.output import EXIT_FAULT, EXIT_INTERRUPTED, EXIT_UNREADABLE, EXIT_VOID, CannotRead, counted
+from strandline.cli.output import EXIT_FAULT, EXIT_INTERRUPTED, EXIT_UNREADABLE, EXIT_VOID, counted
 from strandline.cli.progress_line import OutputPast, ProgressLine
+from strandline.cli.scenario_saving import Saving
 from strandline.cli.simulation_tellers import JsonTeller, Teller, TextTeller
-from strandline.cli.simulation_total import OTHER_RUNS, Total
+from strandline.cli.simulation_total import OTHER_RUNS, OTHER_SCENARIO, Total
 from strandline.cli.watched_runs import WatchedRuns
 from strandline.simulation.many_runs import WorkerEnded, run_all
 from strandline.simulation.options import Options
@@ -29,7 +30,7 @@ class Wishes:
     replay: bool
     seeds: int = 1
     jobs: int = 1
-    named_faults: tuple[str, ...] = ()  # by --faults, so that somebody waits for them
+    named_faults: tuple[str, ...] = ()  # by --faults or the file, so that somebody waits for them
     save_path: str | None = None  # for the first that fails, or the only one
     kept: tuple[str, Scenario] | None = None  # the file that the one run is from
 
@@ -37,7 +38,8 @@ class Wishes:
 class SimulatedRuns:
     def __init__(self, wishes: Wishes) -> None:
         self._wishes = wishes
-        self._total = Total(named_faults=wishes.named_faults)
+        hint = OTHER_RUNS if wishes.kept is None else OTHER_SCENARIO
+        self._total = Total(named_faults=wishes.named_faults, hint=hint)
         self._watched = WatchedRuns()
         self._progress = ProgressLine(self._how_far)
         self._output = OutputPast(wishes.output_format, self._progress)
@@ -46,7 +48,7 @@ class SimulatedRuns:
         if self._is_live:
             self._watched.replay_to = self._output
         self._teller = self._suitable_teller()
-        self._is_saved = False
+        self._saving = Saving(wishes.save_path, self._output.note)
         self._broken: WorkerEnded | None = None
 
     def exit_code_of(self, wanted: Iterator[Options]) -> int:
@@ -93,11 +95,12 @@ class SimulatedRuns:
         self._total.add(outcome)
         self._teller.tell(outcome)
         if self._wishes.kept is not None:
-            self._teller.tell_scenario(*self._wishes.kept, outcome.without_transcript() if self._is_live else outcome)
+            told = outcome.without_transcript() if self._is_live else outcome
+            self._teller.tell_scenario(*self._wishes.kept, told, is_void=self._total.is_void)
         elif outcome.violation is not None:
             self._make_plainer(outcome)
         elif self._wishes.seeds == 1 and not self._total.is_void:
-            self._save(outcome)
+            self._saving.save(outcome)
 
     def _make_plainer(self, outcome: Outcome) -> None:
         try:
@@ -111,34 +114,27 @@ class SimulatedRuns:
         told = shown.without_transcript() if was_printed else shown
         self._teller.tell_shortest(told, is_interrupted=is_interrupted)
         # Not cut where it failed: once that is mended, the rest is to be looked at, too.
-        self._save(replace(shown, options=replace(shown.options, steps_max=outcome.options.steps_max)))
-
-    def _save(self, outcome: Outcome) -> None:
-        path = self._wishes.save_path
-        if path is None or self._is_saved:
-            return
-        try:
-            with open(path, "w", encoding="utf-8") as file:
-                file.write(Scenario.of(outcome).as_json())
-        except OSError as error:
-            raise CannotRead(f"{path} cannot be written: {error.strerror or error}") from error
-        self._is_saved = True
-        self._output.note(f"strandline: {path} has it: strandline simulate --scenario {path} runs it again")
+        self._saving.save(replace(shown, options=replace(shown.options, steps_max=outcome.options.steps_max)))
 
     def _judged(self) -> int:
         if self._total.violations:
             return EXIT_FAULT
         if self._total.is_void:
             self._output.note(f"strandline: void: {self._total.why_void}")
+            self._tell_that_nothing_is_saved("void runs are not kept, so {path} is not written")
             return EXIT_VOID
         if self._total.never_struck:
-            self._output.note(f"strandline: {' and '.join(self._total.never_struck)} never struck: {OTHER_RUNS}")
-        if self._wishes.save_path is not None and not self._is_saved:
-            self._output.note(
-                f"strandline: no run failed, so {self._wishes.save_path} is not written: to save a sound one, ask for"
-                " its seed alone"
-            )
+            self._output.note(f"strandline: {' and '.join(self._total.never_struck)} never struck: {self._total.hint}")
+        if self._saving.has_failed:
+            return EXIT_UNREADABLE
+        self._tell_that_nothing_is_saved(
+            "no run failed, so {path} is not written: to save a sound one, ask for its seed alone"
+        )
         return 0
+
+    def _tell_that_nothing_is_saved(self, why: str) -> None:
+        if self._saving.is_due:
+            self._output.note(f"strandline: {why.format(path=self._saving.path)}")
 
     def _how_far(self) -> str:
         total = self._total

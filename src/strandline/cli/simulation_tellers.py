@@ -23,7 +23,7 @@ class Teller(Protocol):
     def tell_shortest(self, shown: Outcome, *, is_interrupted: bool) -> None:
         """The plainest way to the failure that was told of last; without transcript where that was all told, too."""
 
-    def tell_scenario(self, path: str, scenario: Scenario, outcome: Outcome) -> None:
+    def tell_scenario(self, path: str, scenario: Scenario, outcome: Outcome, *, is_void: bool) -> None:
         """What has become of it, in the run that was told of last."""
 
     def end(self, total: Total) -> None: ...
@@ -48,14 +48,15 @@ class TextTeller:
         self._output.line(f"\n{heading}: {shown.command}\n{shown.violation}\n")
         self._lines(shown.transcript[-TRANSCRIPT_LINES:] or (ABOVE,))
 
-    def tell_scenario(self, path: str, scenario: Scenario, outcome: Outcome) -> None:
+    def tell_scenario(self, path: str, scenario: Scenario, outcome: Outcome, *, is_void: bool) -> None:
         if outcome.violation is not None and outcome.transcript and not self._replay:
             self._lines(("", *outcome.transcript[-TRANSCRIPT_LINES:], ""))
         about = f" ({scenario.about})" if scenario.about else ""
         if scenario.violation is not None:
             found = f" ({scenario.found})" if scenario.found else ""
             self._output.line(f"{path} once failed{found} with {scenario.violation}")
-        self._output.line(f"{path}{about}: {_become(scenario, outcome)}; {_same_or_other(scenario, outcome)}")
+        become = _void(scenario) if is_void else _become(scenario, outcome)
+        self._output.line(f"{path}{about}: {become}; {_same_or_other(scenario, outcome)}")
 
     def _lines(self, lines: Iterable[str]) -> None:
         for line in lines:
@@ -86,7 +87,14 @@ class JsonTeller:
             "transcript": shown.transcript[-TRANSCRIPT_LINES:],
         }
 
-    def tell_scenario(self, path: str, scenario: Scenario, outcome: Outcome) -> None:
+    def tell_scenario(
+        self,
+        path: str,
+        scenario: Scenario,
+        outcome: Outcome,
+        *,
+        is_void: bool,  # noqa: ARG002 (the total says it)
+    ) -> None:
         self._runs[-1]["scenario"] = {
             "file": path,
             "about": scenario.about,
@@ -110,6 +118,12 @@ def _become(scenario: Scenario, outcome: Outcome) -> str:
     if then is None:
         return f"it fails now, as {now}, and was sound"
     return f"it still fails, as {now}" + ("" if now == then else f", and no longer as {then}")
+
+
+def _void(scenario: Scenario) -> str:
+    """Nothing failed, and nobody may call it sound."""
+    then = "was sound" if scenario.violation is None else f"failed as {scenario.violation.invariant}"
+    return f"it shows nothing (void), and {then}"
 
 
 def _same_or_other(scenario: Scenario, outcome: Outcome) -> str:

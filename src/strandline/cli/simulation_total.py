@@ -13,6 +13,7 @@ from strandline.simulation.runs import Outcome
 
 MS_PER_HOUR = 3_600_000
 OTHER_RUNS = "try another --load, more --brokers, --seeds or --seconds"
+OTHER_SCENARIO = "try another load or seed in its file, more brokers or seconds"
 
 
 class Spent(NamedTuple):
@@ -36,7 +37,8 @@ class Total:
     acknowledged: int = 0
     read: int = 0
     faults: Counter[str] = field(default_factory=Counter)
-    named_faults: tuple[str, ...] = ()  # by --faults
+    named_faults: tuple[str, ...] = ()  # by --faults, or by the file of a scenario
+    hint: str = OTHER_RUNS  # where these would strike
     violations: int = 0
     is_interrupted: bool = False  # by Ctrl-C, before the last seed
     is_broken_off: bool = False  # since a process that worked was ended by somebody else
@@ -73,7 +75,7 @@ class Total:
         if self.acknowledged == 0:
             return "nothing was acknowledged in any run, so nothing is shown"
         if self.named_faults and self.never_struck == self.named_faults:
-            return f"{' and '.join(self.never_struck)} never struck in any run, so nothing is shown: {OTHER_RUNS}"
+            return f"{' and '.join(self.never_struck)} never struck in any run, so nothing is shown: {self.hint}"
         return None
 
     def __str__(self) -> str:

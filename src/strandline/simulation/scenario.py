@@ -16,7 +16,7 @@ from strandline.simulation.loads import LOADS
 from strandline.simulation.nemesis import FAULTS, FAULTS_BY_NAME
 from strandline.simulation.options import BROKERS_MAX, Options
 from strandline.simulation.runs import Outcome
-from strandline.simulation.scenario_fields import Fields
+from strandline.simulation.scenario_fields import Fields, once_each
 
 VERSION = 1
 FILE_BYTES_MAX = 2**20
@@ -93,7 +93,7 @@ def load_scenario(path: str) -> Scenario:
 
 def _parsed(data: bytes) -> Any:
     try:
-        return json.loads(data)
+        return json.loads(data, object_pairs_hook=once_each)
     except (ValueError, RecursionError):
         raise CorruptData("it is not JSON") from None
 

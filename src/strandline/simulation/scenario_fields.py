@@ -7,6 +7,16 @@ from typing import Any
 from strandline.model.failures import CorruptData
 
 
+def once_each(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """JSON leaves open which of two counts, and Python takes the last, which may not be the one that was meant."""
+    names: set[str] = set()
+    for name, _ in pairs:
+        if name in names:
+            raise CorruptData(f"it has the field {name[:40]!r} twice: nobody knows which counts")
+        names.add(name)
+    return dict(pairs)
+
+
 class Fields:
     """All methods raise `CorruptData`."""
 
