@@ -54,7 +54,7 @@ chaos: $(CLUSTER_READY)          ## faults on real processes for so many MINUTES
 	@$(BIN)/python -m tests.chaos --network --spark --faults all --minutes $(MINUTES) $(CHAOS)
 
 kills: $(CLUSTER_READY)          ## kill -9 of leader, follower and controller in turn, 51 times, with 200,000 records
-	@$(BIN)/python -m tests.chaos --cycles 17 --rate 450 --at-least 200000 $(CHAOS)
+	@$(BIN)/python -m tests.chaos --cycles 17 --rate 800 --at-least 200000 $(CHAOS)
 
 proof: $(if $(filter-out scoreboard,$(or $(PARTS),all)),$(CLUSTER_READY),$(READY))  ## all of it, and the scoreboard in docs/proof.md; SEEDS=2000 MINUTES=30 FRAMES=1000000 MUTATION_SEEDS=500 PARTS="seeds frames" PROOF="--seed 7"
 	@$(BIN)/python -m tests.proof $(PARTS) --minutes $(MINUTES) $(if $(SEEDS),--seeds $(SEEDS)) \

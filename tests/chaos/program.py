@@ -117,14 +117,15 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--directory", help="for the cluster and the histories")
     parser.add_argument("--network", action="store_true", help="in network namespaces, with three ZooKeepers")
     parser.add_argument("--faults", default=KILLS, help="names, or 'all'; a wrong one is answered with those there are")
-    parser.add_argument("--cycles", type=some, default=1, help="how often all of them, in their order")
-    parser.add_argument("--minutes", type=some_of_it, help="instead: for so long, in any order")
+    how_long = parser.add_mutually_exclusive_group()
+    how_long.add_argument("--cycles", type=some, help="how often all of them, in their order (1)")
+    how_long.add_argument("--minutes", type=some_of_it, help="instead: for so long, in any order")
     parser.add_argument("--seed", type=int, default=secrets.randbelow(2**32), help="of all that is left to chance")
     parser.add_argument("--spare-brokers", type=int, choices=(0, 1), default=0, help="for retire; not with --network")
     parser.add_argument("--spark", action="store_true", help="with Spark's exactly-once sink as a client")
     parser.add_argument("--zookeepers", type=some, default=1)
     parser.add_argument("--session-ms", type=some, default=4000)
-    parser.add_argument("--rate", type=some_of_it, default=300.0, help="records a second")
+    parser.add_argument("--rate", type=some_of_it, default=300.0, help="records a second, beside transactions")
     parser.add_argument("--at-least", type=some, default=1000, help="acknowledged records")
     return parser.parse_args()
 
@@ -180,7 +181,7 @@ def _steady_ports(count: int) -> int:
 
 def _chosen(chosen: list[Fault], options: argparse.Namespace) -> Iterator[Fault]:
     if options.minutes is None:
-        return itertools.chain.from_iterable(itertools.repeat(chosen, options.cycles))
+        return itertools.chain.from_iterable(itertools.repeat(chosen, options.cycles or 1))
     return _in_any_order(chosen, options)
 
 

@@ -32,6 +32,13 @@ def test_a_wrong_name_leaves_nothing_behind(tmp_path: Path) -> None:
     assert not list(tmp_path.iterdir())
 
 
+def test_cycles_or_minutes_and_not_both(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr(sys, "argv", ["tests.chaos", "--cycles", "1", "--minutes", "1"])
+    with pytest.raises(SystemExit, match=f"^{NOT_POSSIBLE}$"):
+        main()
+    assert "argument --minutes: not allowed with argument --cycles" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("path", ["{file}", "{file}/chaos", "/proc/chaos", "/proc"])
 def test_a_directory_that_cannot_be_one_is_a_sentence(
     path: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]

@@ -41,7 +41,7 @@ def prove_frames(frames: int, seed: int) -> Result:
 
 def prove_kills(cycles: int, seed: int) -> Result:
     at_least = str(4_000 * cycles)
-    return _chaos("kills", seed, ["--cycles", str(cycles), "--rate", "450", "--at-least", at_least])
+    return _chaos("kills", seed, ["--cycles", str(cycles), "--rate", "800", "--at-least", at_least])
 
 
 def prove_chaos(minutes: float, seed: int) -> Result:

@@ -56,7 +56,7 @@ def test_a_run_that_was_sound_has_its_seed_and_the_command_for_the_same_faults(c
     chaos_ends(0, account())
     kills, chaos = prove_kills(2, 3), prove_chaos(1.5, 3)
     assert (kills.sound, kills.problems, kills.figures["seed"]) == (True, [], 3)
-    assert kills.command == "python -m tests.chaos --cycles 2 --rate 450 --at-least 8000 --seed 3"
+    assert kills.command == "python -m tests.chaos --cycles 2 --rate 800 --at-least 8000 --seed 3"
     assert chaos.command.startswith("python -m tests.chaos --network --spark --faults all --minutes 1.5 ")
     assert chaos.command.endswith(" --seed 3")
     kills.save()

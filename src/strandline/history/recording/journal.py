@@ -18,6 +18,7 @@ from strandline.history.lines import line_of
 from strandline.model.failures import CorruptData
 
 BUFFER_BYTES = 64 * 1024
+LINE_BEGIN = b'{"op":"'  # as `line_of` begins each
 BOOT_ID = "/proc/sys/kernel/random/boot_id"
 
 
@@ -28,6 +29,8 @@ class Journal:
     """
 
     def __init__(self, path: str | os.PathLike[str], process: str, *, buffer_bytes: int = BUFFER_BYTES) -> None:
+        if type(process) is not str or not process:  # no line of it could be read
+            raise ValueError(f"a process is called by a text, and not {process!r}")
         self.process = process
         if os.path.isfile(path):
             _end_last_line(path)
@@ -75,10 +78,14 @@ class Journal:
 def _end_last_line(path: str | os.PathLike[str]) -> None:
     """Or what is appended would be a part of it, and nobody could read either. Whole is what `check-history` counts."""
     with open(path, "rb+") as file:
-        last = _last_line(file)
+        ended, last = _last_lines(file)
         line = last.rstrip(b"\0")  # a loss of power leaves zeros where a file had grown and nothing was written yet
         begin = file.tell() - len(last)
+        if ended.strip() and not _is_whole(ended, path):
+            raise _not_ours(path, "is not JSON")
         end = begin + len(line) if _is_whole(line, path) else begin
+        if end == begin and not _is_begun(line):
+            raise _not_ours(path, "is no beginning of an operation")
         file.truncate(end)
         file.seek(end)
         if end > begin:
@@ -90,22 +97,31 @@ def _is_whole(line: bytes, path: str | os.PathLike[str]) -> bool:
         json_object(line)
     except NotJson:
         return False
-    except CorruptData as error:  # no journal leaves that: it may be somebody else's file
-        raise CorruptData(
-            f"the last line of {os.fspath(path)} {error}; mend it, or give the journal another file"
-        ) from None
+    except CorruptData as error:
+        raise _not_ours(path, str(error)) from None
     return True
 
 
-def _last_line(file: BinaryIO) -> bytes:
-    """What follows the last line feed. Leaves the file at its end."""
+def _is_begun(line: bytes) -> bool:
+    """Whether a journal that was killed may have left it."""
+    return line[: len(LINE_BEGIN)] == LINE_BEGIN[: len(line)]
+
+
+def _not_ours(path: str | os.PathLike[str], complaint: str) -> CorruptData:
+    """No journal leaves that: it may be somebody else's file."""
+    return CorruptData(f"the last line of {os.fspath(path)} {complaint}; mend it, or give the journal another file")
+
+
+def _last_lines(file: BinaryIO) -> tuple[bytes, bytes]:
+    """The last that ends with a line feed, and what follows it. Leaves the file at its end."""
     end = position = file.seek(0, os.SEEK_END)
     rest = b""
-    while position and b"\n" not in rest:
+    while position and rest.count(b"\n") < 2:
         position = max(0, end - 2 * (end - position) - BUFFER_BYTES)
         file.seek(position)
         rest = file.read(end - position)
-    return rest[rest.rfind(b"\n") + 1 :]
+    ended, last = [b"", *rest.split(b"\n")][-2:]
+    return ended, last
 
 
 def clock_name() -> str | None:
