@@ -5,7 +5,7 @@ For messages by hand whose versions differ in little else. `tags` is what ends a
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from struct import pack
 from typing import NamedTuple
 
@@ -24,7 +24,7 @@ class Dialect(NamedTuple):
     encode_count: Callable[[int], bytes]
     tags: bytes
 
-    def encode_int32s(self, values: list[int]) -> bytes:
+    def encode_int32s(self, values: Sequence[int]) -> bytes:
         return self.encode_count(len(values)) + pack(f">{len(values)}i", *values)
 
 
