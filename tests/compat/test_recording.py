@@ -405,6 +405,26 @@ def test_who_chooses_partitions_has_given_up_all_others_before(tmp_path: Path) -
     assert [row["op"] for row in told] == ["revoke", "assign", "revoke", "assign", "revoke"]
 
 
+def test_who_is_closed_gives_up_what_it_has_and_nothing_else(tmp_path: Path) -> None:
+    def revokes(*calls: Callable[[RecordingConsumer], object]) -> int:
+        path = tmp_path / f"{len(list(tmp_path.iterdir()))}.jsonl"
+        with Journal(path, "carl") as journal:
+            consumer = RecordingConsumer({"log_level": 0, "group.id": "g"}, journal)
+            for call in calls:
+                call(consumer)
+            before = len(rows(path))
+            consumer.close()
+            consumer.close()
+            return [row["op"] for row in rows(path)[before:]].count("revoke")
+
+    places = [TopicPartition("orders", partition, 0) for partition in range(2)]
+    assert revokes() == 0
+    assert revokes(lambda it: it.assign(places)) == 1
+    assert revokes(lambda it: it.assign(places), lambda it: it.unassign()) == 0
+    assert revokes(lambda it: it.assign(places), lambda it: it.incremental_unassign(places[:1])) == 1
+    assert revokes(lambda it: it.assign(places), lambda it: it.incremental_unassign(places)) == 0
+
+
 def test_a_loss_is_seen_by_who_chose_a_partition_and_found_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -58,6 +58,7 @@ class RecordingConsumer:
         self._group = told.group
         self._reset = told.reset
         self._positions: dict[Place, int] = {}
+        self._held: set[Place] = set()  # what it was given, and has not given up
         self._commits = Commits(journal, self._group)
         self._paused: set[Place] = set()
         self._silence = Silence()
@@ -245,6 +246,7 @@ class RecordingConsumer:
         self._silence.ends()
         for topic, partition, _ in positions:
             self._positions.pop((topic, partition), None)
+            self._held.add((topic, partition))
         self._moved_us = self._journal.now_us()
         self._journal.write(
             "assign", began_us=began_us, ended_us=self._moved_us, how=how.value, positions=positions, is_urgent=True
@@ -257,6 +259,7 @@ class RecordingConsumer:
             if gone is None or place in gone:
                 del self._positions[place]
         self._paused = set() if gone is None else self._paused - gone
+        self._held = set() if gone is None else self._held - gone
         self._moved_us = self._journal.now_us()
         named = None if gone is None else [list(place) for place in sorted(gone)]
         began_us = self._moved_us if began_us is None else began_us
@@ -317,7 +320,8 @@ class RecordingConsumer:
     def close(self) -> None:
         self._consumer.close()
         self._commits.end()
-        self._tell_revoke(None)
+        if self._held:
+            self._tell_revoke(None)
         self._journal.flush()
 
     def __enter__(self) -> Self:
