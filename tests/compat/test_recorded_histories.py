@@ -253,6 +253,24 @@ def test_commits_that_nobody_waits_for(recorded: Recorded) -> None:
     assert_sound(verdict, sent=105)
 
 
+def test_where_there_was_nothing_to_commit_nothing_was_committed(recorded: Recorded) -> None:
+    """In doubt, such a commit would excuse a group that goes back to it whenever it likes."""
+    heard = []
+    with recorded.producer() as producer:
+        recorded.send(producer, 10)
+    with recorded.consumer(on_commit=lambda *told: heard.append(told)) as consumer:
+        consumer.subscribe([recorded.topic])
+        recorded.read(consumer, 10)
+        consumer.commit(asynchronous=False)
+        with pytest.raises(KafkaException):
+            consumer.commit(asynchronous=False)
+        consumer.commit()
+        wait_until(lambda: consumer.poll(0.02) is None and len(heard) == 1)
+    verdict = recorded.verdict()
+    outcomes = {each: verdict.operations["commit", each] for each in ("ok", "fail", "unknown")}
+    assert outcomes == {"ok": 1, "fail": 2, "unknown": 0}
+
+
 @pytest.mark.parametrize("how", ["stop", "kill"])
 def test_a_broker_that_goes_away(recorded_mortal: Recorded, mortal_broker: Broker, how: str) -> None:
     """What was under way has an unknown outcome or is tried again; what was acknowledged is there, once, in order."""

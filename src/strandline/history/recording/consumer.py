@@ -287,12 +287,13 @@ class RecordingConsumer:
                 raise
             self._commits.goes_on(commit)
             return None
-        committed: list[TopicPartition] | None = None
         try:
-            committed = self._consumer.commit(asynchronous=False, **arguments)
-            return committed
-        finally:
-            self._commits.answered(commit, committed)
+            committed: list[TopicPartition] = self._consumer.commit(asynchronous=False, **arguments)
+        except KafkaException as refused:
+            self._commits.refused(commit, refused.args[0])
+            raise
+        self._commits.answered(commit, committed)
+        return committed
 
     def _meant(self, message: Message | None, offsets: list[TopicPartition] | None) -> list[list[Any]]:
         if message is not None:  # one with an error has no offset, and is refused
@@ -306,7 +307,7 @@ class RecordingConsumer:
         return [[topic, partition, offset] for (topic, partition), offset in self._positions.items()]
 
     def _committed(self, error: KafkaError | None, partitions: list[TopicPartition]) -> None:
-        self._commits.answered_next(partitions, is_refused=error is not None)
+        self._commits.answered_next(error, partitions)
         if self._on_commit is not None:
             self._on_commit(error, partitions)
 
@@ -319,7 +320,7 @@ class RecordingConsumer:
 
     def close(self) -> None:
         self._consumer.close()
-        self._commits.end()
+        self._commits.close()
         if self._held:
             self._tell_revoke(None)
         self._journal.flush()
