@@ -17,6 +17,7 @@ from tests.chaos.scoreboard import Scoreboard
 from tests.chaos.sight import ClusterSight, Waited
 from tests.chaos.spark_account import SparkAccount, committed_records
 from tests.chaos.spark_client import TRANSACTION_TIMEOUT_MS, SparkClient
+from tests.chaos.work import Work
 
 from strandline.client.failures import ClientError
 from strandline.cluster.cluster_plan import ClusterRefused
@@ -91,6 +92,7 @@ class Run:
             seconds=time.monotonic() - began_s,
             struck=self._nemesis.struck,
             acknowledgements=Acknowledgements(operations),
+            work=Work.of(operations, self.load.copies),
             verdict=check(operations, EXPECTATIONS),
             replica_differences=differing,
             replica_bytes=compared,

@@ -1,7 +1,7 @@
 """The verdict over a run, as text and as JSON.
 
-A run is void, and proves nothing, if too little was acknowledged, if nothing was read or no replicas were compared, if
-no fault was struck, or one of a kind never bit.
+A run is void, and proves nothing, if too little was acknowledged, if transactions, copies or groups came to nothing, if
+nothing was read or no replicas were compared, if no fault was struck, or one of a kind never bit.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from tests.chaos.availability import Acknowledgements, Percentiles, percentiles
 from tests.chaos.limits import REPLACED_MAX
 from tests.chaos.nemesis import Struck
 from tests.chaos.spark_account import SparkAccount
+from tests.chaos.work import Work
 
 from strandline.history.verdict import Kind, Verdict
 
@@ -35,6 +36,7 @@ class Scoreboard:
     seconds: float
     struck: Sequence[Struck]
     acknowledgements: Acknowledgements
+    work: Work
     verdict: Verdict
     replica_differences: Sequence[str]
     replica_bytes: int
@@ -68,6 +70,7 @@ class Scoreboard:
         reasons = []
         if self.acknowledgements.count < self.at_least:
             reasons.append(f"only {self.acknowledgements.count} records were acknowledged, and not {self.at_least}")
+        reasons += self.work.missing(self.seconds, self.acknowledgements.count)
         if self.verdict.void_because is not None:
             reasons.append(self.verdict.void_because)
         if self.replica_bytes == 0:
@@ -104,6 +107,7 @@ class Scoreboard:
             "not_acknowledged": self.acknowledgements.missing,
             "transactions_committed": self.verdict.counts["transactions_committed"],
             "transactions_aborted": self.verdict.counts["transactions_aborted"],
+            "work": self.work._asdict(),
             "checked_operations": self.verdict.operation_count,
             "lost": self.count_of(*LOST),
             "doubled": self.count_of(Kind.DUPLICATE),
@@ -138,6 +142,7 @@ class Scoreboard:
             f"{self.seconds / 60:.1f} minutes, {len(self.struck)} faults",
             f"acknowledged {acknowledged:,}, not acknowledged {missing:,}, operations checked {checked:,}",
             f"transactions committed {committed:,}, aborted {aborted:,}",
+            str(self.work),
             f"lost {lost}, doubled {doubled}, out of order {out_of_order}, bad anomalies {self.verdict.bad_count}",
             f"replicas: {self.replica_bytes:,} bytes compared, {len(self.replica_differences)} partitions differ",
             *([] if self.spark is None else [str(self.spark)]),

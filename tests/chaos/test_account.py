@@ -14,9 +14,10 @@ from tests.chaos.nemesis import Struck
 from tests.chaos.program import command_again
 from tests.chaos.replica_bytes import differences
 from tests.chaos.scoreboard import SOUND, UNSOUND, VOID, Scoreboard
+from tests.chaos.work import Work
 
 from strandline.history.checker import check
-from strandline.history.operations import Operation, Outcome, Poll, Record, Send
+from strandline.history.operations import Begin, Commit, Decision, End, Operation, Outcome, Poll, Record, Send
 from strandline.history.verdict import NOTHING_READ
 from strandline.model.partitions import TopicPartition
 
@@ -44,12 +45,20 @@ def read_again(operations: list[Operation]) -> Operation:
     return Poll(len(operations) + 1, "carl", Outcome.OK, 60 * S, 60 * S + 1, tuple(records))
 
 
+ENOUGH = Work(written=100, aborted=10, copied=1000, group_commits=100)
+
+
 def scoreboard_of(
-    operations: list[Operation], *struck: Struck, crashes: tuple[str, ...] = (), at_least: int = 1
+    operations: list[Operation],
+    *struck: Struck,
+    crashes: tuple[str, ...] = (),
+    at_least: int = 1,
+    work: Work = ENOUGH,
+    seconds: float = 60.0,
 ) -> Scoreboard:
     """Of a run in which what was sent was read again, and the replicas were compared."""
-    verdict = check([*operations, read_again(operations)])
-    return Scoreboard(60.0, struck, Acknowledgements(operations), verdict, [], 1000, crashes, [], at_least)
+    verdict, acknowledgements = check([*operations, read_again(operations)]), Acknowledgements(operations)
+    return Scoreboard(seconds, struck, acknowledgements, work, verdict, [], 1000, crashes, [], at_least)
 
 
 def fault(name: str = "kill-leader", began_s: float = 2, ended_s: float = 10, *, has_bitten: bool = True) -> Struck:
@@ -121,6 +130,61 @@ def test_a_run_of_which_nothing_was_read_or_compared_is_void() -> None:
     uncompared = scoreboard_of(operations, fault())
     uncompared.replica_bytes = 0
     assert (uncompared.exit_code, uncompared.void_because) == (VOID, ["no replicas were compared"])
+
+
+def test_a_run_whose_transactions_and_groups_come_to_nothing_is_void() -> None:
+    """Their clients go on after any error, so that nobody hears of it. A run that is longer owes more."""
+    operations = acknowledged_at(ORDERS[0], 1, 3)
+    nothing = scoreboard_of(operations, fault(), work=Work.of(operations, "copies"))
+    assert nothing.exit_code == VOID
+    assert nothing.void_because == [
+        "only 0 transactions were written, and not 6",
+        "only 0 transactions were aborted, and not 1",
+        "only 0 records were copied, and not 1",
+        "only 0 commits of groups were acknowledged, and not 6",
+    ]
+    for name in Work._fields:
+        assert len(scoreboard_of(operations, fault(), work=ENOUGH._replace(**{name: 0})).void_because) == 1
+    assert scoreboard_of(operations, fault(), seconds=1000, work=ENOUGH).void_because == [
+        "only 10 transactions were aborted, and not 16"
+    ]
+    copied = Work.missing(ENOUGH._replace(copied=40), 60, 1000)
+    assert copied == ["only 40 records were copied, and not 50"]
+
+
+def test_a_short_run_need_not_abort_anything() -> None:
+    operations = acknowledged_at(ORDERS[0], 1, 3)
+    few = Work(written=1, aborted=0, copied=1, group_commits=1)
+    assert scoreboard_of(operations, fault(), seconds=18, work=few).exit_code == SOUND
+    for name in ("written", "copied", "group_commits"):
+        assert scoreboard_of(operations, fault(), seconds=1, work=few._replace(**{name: 0})).exit_code == VOID
+
+
+def test_only_what_was_acknowledged_is_work() -> None:
+    def told(name: str, topic: str, outcome: Outcome, decision: Decision) -> list[Operation]:
+        return [
+            Begin(1, "anna", Outcome.OK, 1, 2, name),
+            Send(2, "anna", Outcome.OK, 3, 4, topic, TopicPartition(topic, 0), name, 0, name),
+            Commit(3, "anna", Outcome.OK, 5, 6, "copiers", ((ORDERS[0], 1),), name),
+            End(4, "anna", outcome, 7, 8, name, decision),
+        ]
+
+    def work_of(*operations: Operation) -> Work:
+        return Work.of(operations, "copies")
+
+    nothing, ok, unknown = Work(0, 0, 0, 0), Outcome.OK, Outcome.UNKNOWN
+    assert work_of(*told("t1", "orders", ok, Decision.COMMIT)) == nothing._replace(written=1)
+    assert work_of(*told("t1", "copies", ok, Decision.COMMIT)) == nothing._replace(copied=1)
+    assert work_of(*told("t1", "orders", ok, Decision.ABORT)) == nothing._replace(aborted=1)
+    for topic in ("orders", "copies"):
+        assert work_of(*told("t1", topic, unknown, Decision.COMMIT)) == nothing
+        assert work_of(*told("t1", topic, Outcome.ASKED, Decision.ABORT)) == nothing
+        begin, _, _, end = told("t1", topic, ok, Decision.COMMIT)
+        assert work_of(begin, end) == nothing, "without a record"
+    begin, send, _, end = told("t1", "copies", ok, Decision.COMMIT)
+    assert work_of(begin, send, end) == nothing, "nobody's offsets"
+    by_group = [Commit(5, "carl", outcome, 1, 2, "kitchen", ((ORDERS[0], 1),)) for outcome in Outcome]
+    assert work_of(*by_group) == nothing._replace(group_commits=1)
 
 
 def test_a_broken_promise_is_worse_than_a_void_run() -> None:

@@ -147,6 +147,7 @@ def test_the_programs_of_the_documentation(recorded_group: Recorded, monkeypatch
     result = CliRunner().invoke(cli, ["check-history", "anna.jsonl", "carl.jsonl", "--read-to-end", "--all-writers"])
     assert result.exit_code == 0, result.output
     assert result.stdout.startswith("Sound: 1,0")
+    assert "; revoke 1 ok; " in result.stdout
     assert "1,000 records read from " in result.stdout
     names: dict[str, Any] = {}
     exec(reading, names)
@@ -250,6 +251,24 @@ def test_commits_that_nobody_waits_for(recorded: Recorded) -> None:
     verdict = recorded.verdict()
     assert verdict.operations["commit", "ok"] == 1
     assert_sound(verdict, sent=105)
+
+
+def test_where_there_was_nothing_to_commit_nothing_was_committed(recorded: Recorded) -> None:
+    """In doubt, such a commit would excuse a group that goes back to it whenever it likes."""
+    heard = []
+    with recorded.producer() as producer:
+        recorded.send(producer, 10)
+    with recorded.consumer(on_commit=lambda *told: heard.append(told)) as consumer:
+        consumer.subscribe([recorded.topic])
+        recorded.read(consumer, 10)
+        consumer.commit(asynchronous=False)
+        with pytest.raises(KafkaException):
+            consumer.commit(asynchronous=False)
+        consumer.commit()
+        wait_until(lambda: consumer.poll(0.02) is None and len(heard) == 1)
+    verdict = recorded.verdict()
+    outcomes = {each: verdict.operations["commit", each] for each in ("ok", "fail", "unknown")}
+    assert outcomes == {"ok": 1, "fail": 2, "unknown": 0}
 
 
 @pytest.mark.parametrize("how", ["stop", "kill"])
@@ -381,7 +400,7 @@ def test_what_is_read_after_a_commit_was_asked_for_is_in_no_transaction(topic: s
         producer.commit_transaction(WAIT_S)
     operations = list(recorded.operations())
     ends = [each for each in operations if isinstance(each, End)]
-    assert [each.outcome.value for each in ends] == ["unknown", "ok"]
+    assert [each.outcome.value for each in ends] == ["asked", "unknown", "asked", "ok"]
     assert {each.transaction for each in ends} == {
         begin.transaction for begin in operations if isinstance(begin, Begin)
     }
@@ -416,7 +435,8 @@ def test_transactions_at_another_cluster(topic: str, tmp_path: Path) -> None:
     assert [each.transaction for each in operations if isinstance(each, Poll)] == names
     assert [each.transaction for each in operations if isinstance(each, Send) and each.process == "anna"] == names
     assert [each.transaction for each in operations if isinstance(each, Commit)] == names
-    assert [each.decision.value for each in operations if isinstance(each, End)] == ["commit", "abort", "commit"]
+    ends = [(each.outcome.value, each.decision.value) for each in operations if isinstance(each, End)]
+    assert ends == [(how, decision) for decision in ("commit", "abort", "commit") for how in ("asked", "ok")]
     verdict = check(operations)
     assert verdict.counts["transactions_committed"] == 2
     assert verdict.counts["transactions_aborted"] == 1

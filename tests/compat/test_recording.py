@@ -7,11 +7,14 @@ import re
 import socket
 import sys
 import threading
+from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from confluent_kafka import KafkaError, KafkaException, TopicPartition
+from confluent_kafka import KafkaError, KafkaException, Message, TopicPartition
 
 from strandline.history.checker import check
 from strandline.history.expectations import Expectations
@@ -193,9 +196,90 @@ def test_a_commit_of_unknown_outcome_is_told_with_the_offsets_that_went_out(
         consumer._committed(None, [TopicPartition("orders", 0, 5), TopicPartition("orders", 1, 9)])
     told = [(row["outcome"], row["offsets"]) for row in rows(path) if row["op"] == "commit"]
     assert told == [
+        ("asked", [["orders", 0, 5], ["orders", 1, 7]]),
         ("unknown", [["orders", 0, 5], ["orders", 1, 9]]),
+        ("asked", [["orders", 0, 5], ["orders", 1, 7]]),
         ("ok", [["orders", 0, 5], ["orders", 1, 9]]),
     ]
+
+
+class Answering:
+    """A client whose records and answers are those that a test gives it."""
+
+    def __init__(self, *polled: Message, committed: object = None) -> None:
+        self._polled, self._answer = iter(polled), committed
+
+    def poll(self, _: float) -> Message | None:
+        return next(self._polled, None)
+
+    def commit(self, **_: object) -> object:
+        if isinstance(self._answer, Exception):
+            raise self._answer
+        return self._answer
+
+    def close(self) -> None:
+        pass
+
+
+def commits_of(path: Path, client: Answering, *calls: Callable[[RecordingConsumer], object]) -> list[dict[str, Any]]:
+    """What is in the file after each call, since the process may be killed there."""
+    with Journal(path, "carl") as journal:
+        consumer = RecordingConsumer({"bootstrap.servers": "127.0.0.1:1", "group.id": "g", "log_level": 0}, journal)
+        consumer.close()
+        consumer._consumer = client  # type: ignore[assignment]
+        for call in calls:
+            with suppress(KafkaException):
+                call(consumer)
+        return [row for row in rows(path) if row["op"] == "commit"]
+
+
+def a_record(offset: int, error: KafkaError | None = None) -> Message:
+    return Message("orders", 0, offset, b"", b"v", [], error)
+
+
+def outcomes_of(commits: list[dict[str, Any]]) -> list[tuple[str, list[Any]]]:
+    assert len({row["began_us"] for row in commits}) <= 1, "of one call"
+    return [(row["outcome"], row["offsets"]) for row in commits]
+
+
+def test_a_commit_is_told_of_before_it_is_asked_for_and_when_it_is_answered(tmp_path: Path) -> None:
+    bare = [TopicPartition("orders", 0, 4), TopicPartition("orders", 1, 9)]
+    refused = SimpleNamespace(topic="orders", partition=1, offset=9, error=KafkaError(KafkaError._TIMED_OUT))
+    asked = ("asked", [["orders", 0, 4], ["orders", 1, 9]])
+    commits = commits_of(tmp_path / "a", Answering(), lambda it: it.commit(offsets=bare))
+    assert outcomes_of(commits) == [asked]
+    answering = Answering(committed=[bare[0], refused])
+    commits = commits_of(tmp_path / "b", answering, lambda it: it.commit(offsets=bare, asynchronous=False))
+    assert outcomes_of(commits) == [asked, ("unknown", [["orders", 1, 9]]), ("ok", [["orders", 0, 4]])]
+
+
+def test_what_is_read_while_a_commit_is_under_way_may_be_committed_too(tmp_path: Path) -> None:
+    """librdkafka reads the positions when it gets to it. Not where the commit names its offsets."""
+    client = Answering(a_record(0), a_record(1))
+    commits = commits_of(tmp_path / "a", client, lambda it: it.poll(0), lambda it: it.commit(), lambda it: it.poll(0))
+    assert outcomes_of(commits) == [("asked", [["orders", 0, 1]]), ("asked", [["orders", 0, 2]])]
+    client = Answering(a_record(0), a_record(1))
+    named = commits_of(tmp_path / "b", client, lambda it: it.commit(message=it.poll(0)), lambda it: it.poll(0))
+    assert outcomes_of(named) == [("asked", [["orders", 0, 1]])]
+
+
+def test_what_the_client_refuses_was_not_committed(tmp_path: Path) -> None:
+    """It was not even sent; where somebody waits, it may have been. A record with an error has no offset."""
+    refusing = Answering(a_record(0), committed=KafkaException(KafkaError(KafkaError._STATE)))
+    commits = commits_of(tmp_path / "a", refusing, lambda it: it.poll(0), lambda it: it.commit())
+    assert [outcome for outcome, _ in outcomes_of(commits)] == ["asked", "fail"]
+    failed = a_record(0, KafkaError(KafkaError._PARTITION_EOF))
+    assert commits_of(tmp_path / "b", refusing, lambda it: it.commit(message=failed)) == []
+
+
+def test_a_transaction_that_was_never_begun_has_no_end(tmp_path: Path) -> None:
+    """A line without its name could not be read."""
+    path, settings = tmp_path / "anna.jsonl", {"transactional.id": "t", "log_level": 0}
+    with Journal(path, "anna") as journal, RecordingProducer(settings, journal) as producer:
+        for end in (producer.commit_transaction, producer.abort_transaction):
+            with pytest.raises(KafkaException):
+                end(0.01)
+    assert [row["op"] for row in rows(path)] == ["client"]
 
 
 def test_a_client_that_fails_at_its_end_still_leaves_its_sends_behind(
@@ -319,6 +403,26 @@ def test_who_chooses_partitions_has_given_up_all_others_before(tmp_path: Path) -
             consumer.assign([TopicPartition("orders", partition, 0)])
     told = sorted((row for row in rows(path) if "began_us" in row), key=lambda row: row["began_us"])
     assert [row["op"] for row in told] == ["revoke", "assign", "revoke", "assign", "revoke"]
+
+
+def test_who_is_closed_gives_up_what_it_has_and_nothing_else(tmp_path: Path) -> None:
+    def revokes(*calls: Callable[[RecordingConsumer], object]) -> int:
+        path = tmp_path / f"{len(list(tmp_path.iterdir()))}.jsonl"
+        with Journal(path, "carl") as journal:
+            consumer = RecordingConsumer({"log_level": 0, "group.id": "g"}, journal)
+            for call in calls:
+                call(consumer)
+            before = len(rows(path))
+            consumer.close()
+            consumer.close()
+            return [row["op"] for row in rows(path)[before:]].count("revoke")
+
+    places = [TopicPartition("orders", partition, 0) for partition in range(2)]
+    assert revokes() == 0
+    assert revokes(lambda it: it.assign(places)) == 1
+    assert revokes(lambda it: it.assign(places), lambda it: it.unassign()) == 0
+    assert revokes(lambda it: it.assign(places), lambda it: it.incremental_unassign(places[:1])) == 1
+    assert revokes(lambda it: it.assign(places), lambda it: it.incremental_unassign(places)) == 0
 
 
 def test_a_loss_is_seen_by_who_chose_a_partition_and_found_nothing(

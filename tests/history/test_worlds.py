@@ -51,6 +51,8 @@ def test_so_does_what_is_right_and_has_values_many_times(seed: int) -> None:
         ("reads-open-ones", {Kind.UNCOMMITTED_READ}),
         ("reads-aborted-ones", {Kind.ABORTED_READ}),
         ("forgets-commits", {Kind.LOST_COMMIT}),
+        ("invents-commits", {Kind.PHANTOM_COMMIT}),
+        ("forgets-what-was-copied", {Kind.LOST_COMMIT}),
         ("loses-its-end", {Kind.LOST_WRITE}),
         ("withholds", {Kind.UNSEEN}),
     ],

@@ -35,18 +35,21 @@ class World:
         self.logs: list[list[Entry]] = [[] for _ in range(PARTITIONS)]
         self.fates: dict[str, bool] = {}  # of transactions that ended: whether they were committed
         self.committed = [0] * PARTITIONS  # the group's offsets
+        self.copied = [0] * PARTITIONS  # those of the copier's
         self.stable_ends: list[int] | None = None  # beyond which readers of committed records never come
         self.owners: list[Member] = []
         self.count = 0
         self.producers = [Producer(self, f"producer-{number}", number > 1) for number in range(4)]
         self.readers = [Reader(self, f"reader-{level}", level) for level in ("read_committed", "read_uncommitted")]
         self.members = [Member(self, f"member-{number}") for number in range(2)]
+        self.copier = Copier(self)
         self.owners = [self.members[partition % 2] for partition in range(PARTITIONS)]
         for partition, owner in enumerate(self.owners):
             owner.gets(partition)
 
     def run(self, steps: int) -> list[Operation]:
         actors: list[Producer | Reader] = [*self.producers, *self.producers, *self.readers, *self.members]
+        actors += [self.copier] * 2
         for step in range(steps):
             self.now_us += STEP_US
             if self.fault == "withholds" and step == steps // 2:
@@ -56,6 +59,7 @@ class World:
                 self.rebalance()
         for producer in self.producers:
             producer.finish()
+        self.copier.ends_what_it_has_begun()
         for reader in self.readers:
             reader.finish()
         if self.fault == "loses-its-end":
@@ -78,6 +82,13 @@ class World:
         """It takes effect now; it began before and ends after."""
         began_us, ended_us = self.now_us - 300, self.now_us + self.random.randint(0, late_us)
         self.lines.append((op, {"process": process, "began_us": began_us, "ended_us": ended_us, **fields}))
+
+    def ask(self, op: str, process: str, **fields: Any) -> None:
+        """Before it is done; whoever is not killed then tells what came of it."""
+        self.lines.append((op, {"process": process, "began_us": self.now_us - 300, "outcome": "asked", **fields}))
+
+    def kills(self) -> bool:
+        return self.random.random() < 0.1
 
     def outcome(self) -> tuple[str, bool]:
         """What the client hears, and whether it happened."""
@@ -189,14 +200,14 @@ class Reader:
         if self.world.random.random() < 0.05:
             self.seek(partition, self.world.random.randint(0, self.positions[partition]))
 
-    def read(self, partition: int, most: int) -> None:
+    def read(self, partition: int, most: int, transaction: str | None = None) -> None:
         found = self.world.visible(partition, self.positions[partition], self.isolation)[:most]
         if found:
             self.positions[partition] = found[-1][0] + 1
             if self.world.has("returns"):
                 self.positions[partition] = max(0, found[-1][0] - 1)
         records = [[TOPIC, partition, offset, value] for offset, value in found]
-        self.world.tell("poll", self.name, records=records)
+        self.world.tell("poll", self.name, records=records, transaction=transaction)
 
     def seek(self, partition: int, offset: int) -> None:
         self.positions[partition] = offset
@@ -213,29 +224,50 @@ class Reader:
 
 
 class Member(Reader):
-    """Shares the partitions with others, and goes on where the group is."""
+    """Shares the partitions with others, and goes on where the group is. May be killed amid a commit."""
 
     def __init__(self, world: World, name: str) -> None:
         self.world, self.name, self.isolation = world, name, "read_committed"
         self.positions = [0] * PARTITIONS
-        world.lines.append(("client", {"process": name, "clock": "here", "group": "kitchen"}))
+        self.begins_a_life()
+
+    def begins_a_life(self) -> None:
+        self.world.lines.append(("client", {"process": self.name, "clock": "here", "group": "kitchen"}))
+
+    @property
+    def owned(self) -> list[int]:
+        return [partition for partition in range(PARTITIONS) if self.world.owners[partition] is self]
 
     def step(self) -> None:
-        owned = [partition for partition in range(PARTITIONS) if self.world.owners[partition] is self]
-        if not owned:
+        if not self.owned:
             return
-        partition = self.world.random.choice(owned)
+        partition = self.world.random.choice(self.owned)
         if self.world.random.random() < 0.7:
             self.read(partition, 3)
         else:
             self.commit(partition)
 
     def commit(self, partition: int) -> None:
-        outcome, happened = self.world.outcome()
-        if happened and not (outcome == "ok" and self.world.has("forgets-commits", 0.5)):
-            self.world.committed[partition] = self.positions[partition]
-        offsets = [[TOPIC, partition, self.positions[partition]]]
-        self.world.tell("commit", self.name, outcome=outcome, group="kitchen", offsets=offsets)
+        world = self.world
+        outcome, happened = world.outcome()
+        told: dict[str, Any] = {"group": "kitchen", "offsets": [[TOPIC, partition, self.positions[partition]]]}
+        world.ask("commit", self.name, **told)
+        if happened and not (outcome == "ok" and world.has("forgets-commits", 0.5)):
+            world.committed[partition] = self.positions[partition]
+            if world.has("invents-commits"):
+                world.committed[partition] = len(world.logs[partition])
+        if world.kills():
+            self.dies()
+        else:
+            world.tell("commit", self.name, outcome=outcome, **told)
+
+    def dies(self) -> None:
+        """Its partitions are given to others, or to its next life, and it has revoked nothing."""
+        self.begins_a_life()
+        for partition in self.owned:
+            self.world.now_us += STEP_US
+            self.world.owners[partition] = self.world.random.choice(self.world.members)
+            self.world.owners[partition].gets(partition)
 
     def gets(self, partition: int) -> None:
         self.positions[partition] = self.world.committed[partition]
@@ -244,3 +276,67 @@ class Member(Reader):
 
     def loses(self, partition: int) -> None:
         self.world.tell("revoke", self.name, partitions=[[TOPIC, partition]])
+
+
+class Copier(Reader):
+    """Alone in its group. In a transaction it reads a few records, sends one, and commits how far it has come."""
+
+    def __init__(self, world: World) -> None:
+        self.world, self.name, self.isolation = world, "copier", "read_committed"
+        self.transaction: str | None = None
+        self.begins_a_life()
+
+    def begins_a_life(self) -> None:
+        """What another has left open is aborted."""
+        world = self.world
+        if self.transaction is not None and self.transaction not in world.fates:
+            world.end(self.transaction, False)
+        self.transaction = None
+        self.positions = list(world.copied)
+        world.lines.append(("client", {"process": self.name, "clock": "here", "group": "copiers", "acks": "all"}))
+        world.now_us += STEP_US
+        positions = [[TOPIC, *place] for place in enumerate(self.positions)]
+        world.tell("assign", self.name, how="rebalance", positions=positions)
+
+    def step(self) -> None:
+        world = self.world
+        if self.transaction is None:
+            world.count += 1
+            self.transaction = f"{self.name}.{world.count}"
+            world.tell("begin", self.name, transaction=self.transaction)
+        elif world.random.random() < 0.5:
+            self.read(world.random.randrange(PARTITIONS), 3, self.transaction)
+        elif world.kills():
+            self.begins_a_life()
+        else:
+            self.copies(self.transaction)
+
+    def copies(self, transaction: str) -> None:
+        """All in the same moment, but for what must come after the other."""
+        world, partition, value = self.world, self.world.random.randrange(PARTITIONS), self.world.value()
+        offset = world.append(partition, value, transaction)
+        told: dict[str, Any] = {"topic": TOPIC, "partition": partition, "value": value, "offset": offset}
+        world.tell("send", self.name, transaction=transaction, **told)
+        offsets = [[TOPIC, *place] for place in enumerate(self.positions)]
+        world.now_us += STEP_US
+        world.tell("commit", self.name, group="copiers", offsets=offsets, transaction=transaction)
+        world.now_us += STEP_US
+        self.ends(transaction)
+
+    def ends(self, transaction: str) -> None:
+        world = self.world
+        told: dict[str, Any] = {"transaction": transaction, "decision": "commit"}
+        outcome, is_committed = world.outcome()
+        world.ask("end", self.name, **told)
+        world.end(transaction, is_committed)
+        if is_committed and not world.has("forgets-what-was-copied", 0.9):
+            world.copied = list(self.positions)
+        if outcome == "ok" and not world.kills():
+            world.tell("end", self.name, **told)
+            self.transaction = None
+        else:  # whoever does not know makes room for another, as whoever was killed does
+            self.begins_a_life()
+
+    def ends_what_it_has_begun(self) -> None:
+        if self.transaction is not None:
+            self.begins_a_life()

@@ -13,7 +13,8 @@ from typing import Any
 import pytest
 from tests.chaos.availability import Acknowledgements
 from tests.chaos.nemesis import Struck
-from tests.chaos.scoreboard import Scoreboard
+from tests.chaos.scoreboard import VOID, Scoreboard
+from tests.chaos.work import Work
 from tests.fuzz.run import FuzzRun
 from tests.proof.processes import prove_chaos, prove_frames, prove_kills
 from tests.proof.results import load
@@ -26,13 +27,18 @@ ORDERS = TopicPartition("orders", 0)
 Ends = Callable[[int, str | None], None]
 
 
-def account(**others: Any) -> str:
+ENOUGH = Work(written=100, aborted=10, copied=1000, group_commits=100)
+
+
+def account(work: Work = ENOUGH, **others: Any) -> str:
     """Of a run in which nothing was wrong, but for what is told."""
     struck = [Struck("kill-leader", "broker 1", 0, ended_us=1, has_bitten=True)]
     sent = Send(1, "anna", Outcome.OK, 0, 1, "orders", ORDERS, "a", 0)
     read = Poll(2, "carl", Outcome.OK, 1, 2, (Record(ORDERS, 0, "a"),))
     verdict = check([sent, read])
-    sound = Scoreboard(60.0, struck, Acknowledgements([]), verdict, [], 1000, [], [], at_least=0, seed=3, command="")
+    sound = Scoreboard(
+        60.0, struck, Acknowledgements([]), work, verdict, [], 1000, [], [], at_least=0, seed=3, command=""
+    )
     return json.dumps(sound.as_fields() | others)
 
 
@@ -96,6 +102,14 @@ def test_without_an_account_nothing_is_sound(code: int, problem: str, chaos_ends
     chaos_ends(code, None)
     found = prove_kills(1, 3)
     assert (found.sound, found.problems) == (False, [problem])
+
+
+def test_a_run_without_transactions_is_not_sound(chaos_ends: Ends) -> None:
+    chaos_ends(VOID, account(Work(written=0, aborted=10, copied=0, group_commits=100)))
+    assert prove_kills(1, 3).problems == [
+        "void_because: only 0 transactions were written, and not 6",
+        "void_because: only 0 records were copied, and not 1",
+    ]
 
 
 def test_half_an_account_is_none(chaos_ends: Ends) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 
+from strandline.history.asked import Asked
 from strandline.history.lives import Lives
 from strandline.history.operations import (
     Begin,
@@ -42,9 +43,12 @@ class History:
         self.recognised_count = 0  # records read that are known to be one that was sent
         self._trims: list[Trim] = []
         self._writers = Writers()
+        self._asked = Asked()
         for operation in operations:
             self._sort(operation)
         self.lives.settle()
+        for operation in self._asked.unanswered(self.processes, self.lives):
+            self._sort(operation)
         for done in self.processes.values():
             done.sort(key=self._order)
         self.transactions.settle(self.lives)
@@ -65,6 +69,9 @@ class History:
     def _sort(self, operation: Operation) -> None:
         if isinstance(operation, Client):
             self.lives.note(operation)
+            return
+        if operation.outcome is Outcome.ASKED:
+            self._asked.note(operation)
             return
         self.operation_counts[type(operation).__name__.lower(), operation.outcome.value] += 1
         self.processes[operation.process].append(operation)

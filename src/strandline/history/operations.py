@@ -15,6 +15,7 @@ class Outcome(StrEnum):
     OK = "ok"
     FAIL = "fail"  # it did not happen, and never will
     UNKNOWN = "unknown"  # it may have happened, or may yet
+    ASKED = "asked"  # noted before the call; another line says what came of it (`asked`)
 
 
 class Isolation(StrEnum):

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, Self
 
-from strandline.history.operations import How, Outcome
+from strandline.history.operations import How
 from strandline.history.recording.client_library import needing_confluent_kafka
+from strandline.history.recording.commits import Commits
 from strandline.history.recording.journal import Journal, clock_name
 from strandline.history.recording.marks import HEADER, mark_of
 from strandline.history.recording.producer import RecordedGroup, RecordingProducer
@@ -21,17 +21,11 @@ if TYPE_CHECKING:
     Rebalanced = Callable[[Any, list[TopicPartition]], object]
 
 COMMITTED_TIMEOUT_S = 10.0
-ASYNC_COMMITS_MAX = 1000  # under way at a time; of more, the oldest are told as unknown
 BEGINNING, END, STORED, INVALID = -2, -1, -1000, -1001  # librdkafka's
 POSITIONS: dict[int, str] = {BEGINNING: "beginning", END: "end"}
 CONSUME_MAX = 1_000_000  # librdkafka's
 
 Place = tuple[str, int]
-
-
-class _CommitUnderWay(NamedTuple):
-    began_us: int
-    offsets: list[list[Any]]
 
 
 class RecordingConsumer:
@@ -64,7 +58,8 @@ class RecordingConsumer:
         self._group = told.group
         self._reset = told.reset
         self._positions: dict[Place, int] = {}
-        self._commits: deque[_CommitUnderWay] = deque()
+        self._held: set[Place] = set()  # what it was given, and has not given up
+        self._commits = Commits(journal, self._group)
         self._paused: set[Place] = set()
         self._silence = Silence()
         self._moved_us = 0  # when a rebalance was last told of
@@ -132,6 +127,7 @@ class RecordingConsumer:
                 records.append([topic, partition, offset, mark])
                 self._positions[topic, partition] = offset + 1
         if records:
+            self._commits.read_on(self._read_up_to())
             # A rebalance that was told of during the poll came before its records.
             if ended_us is None:
                 ended_us = self._journal.now_us()
@@ -250,6 +246,7 @@ class RecordingConsumer:
         self._silence.ends()
         for topic, partition, _ in positions:
             self._positions.pop((topic, partition), None)
+            self._held.add((topic, partition))
         self._moved_us = self._journal.now_us()
         self._journal.write(
             "assign", began_us=began_us, ended_us=self._moved_us, how=how.value, positions=positions, is_urgent=True
@@ -262,6 +259,7 @@ class RecordingConsumer:
             if gone is None or place in gone:
                 del self._positions[place]
         self._paused = set() if gone is None else self._paused - gone
+        self._held = set() if gone is None else self._held - gone
         self._moved_us = self._journal.now_us()
         named = None if gone is None else [list(place) for place in sorted(gone)]
         began_us = self._moved_us if began_us is None else began_us
@@ -275,61 +273,43 @@ class RecordingConsumer:
         offsets: list[TopicPartition] | None = None,
         asynchronous: bool = True,
     ) -> list[TopicPartition] | None:
+        from confluent_kafka import KafkaException
+
         arguments: dict[str, Any] = {"message": message} if message is not None else {}
         if offsets is not None:
             arguments["offsets"] = offsets
-        under_way = _CommitUnderWay(self._journal.now_us(), self._meant(message, offsets))
+        commit = self._commits.ask(self._meant(message, offsets), is_of_all_read=not arguments)
         if asynchronous:
-            self._consumer.commit(asynchronous=True, **arguments)
-            self._commits.append(under_way)
-            if len(self._commits) > ASYNC_COMMITS_MAX:
-                self._tell_commit(self._commits.popleft(), None)
+            try:
+                self._consumer.commit(asynchronous=True, **arguments)
+            except KafkaException:
+                self._commits.was_not_made(commit)
+                raise
+            self._commits.goes_on(commit)
             return None
-        committed: list[TopicPartition] | None = None
         try:
-            committed = self._consumer.commit(asynchronous=False, **arguments)
-            return committed
-        finally:
-            self._tell_commit(under_way, committed)
+            committed: list[TopicPartition] = self._consumer.commit(asynchronous=False, **arguments)
+        except KafkaException as refused:
+            self._commits.refused(commit, refused.args[0])
+            raise
+        self._commits.answered(commit, committed)
+        return committed
 
     def _meant(self, message: Message | None, offsets: list[TopicPartition] | None) -> list[list[Any]]:
-        if message is not None:
-            return [[message.topic(), message.partition(), (message.offset() or 0) + 1]]
+        if message is not None:  # one with an error has no offset, and is refused
+            is_record = message.error() is None
+            return [[message.topic(), message.partition(), (message.offset() or 0) + 1]] if is_record else []
         if offsets is not None:  # the client leaves out what names none
             return [[each.topic, each.partition, each.offset] for each in offsets if each.offset >= 0]
+        return self._read_up_to()
+
+    def _read_up_to(self) -> list[list[Any]]:
         return [[topic, partition, offset] for (topic, partition), offset in self._positions.items()]
 
     def _committed(self, error: KafkaError | None, partitions: list[TopicPartition]) -> None:
-        if self._commits:
-            under_way = self._commits.popleft()
-            # The client reads its positions when it gets to it, and may have come further than at the call.
-            said = {(each.topic, each.partition): each.offset for each in partitions if each.offset >= 0}
-            meant = {(topic, partition): offset for topic, partition, offset in under_way.offsets}
-            offsets = [[*place, offset] for place, offset in {**meant, **said}.items()]
-            self._tell_commit(under_way._replace(offsets=offsets), None if error is not None else partitions)
+        self._commits.answered_next(error, partitions)
         if self._on_commit is not None:
             self._on_commit(error, partitions)
-
-    def _tell_commit(self, under_way: _CommitUnderWay, committed: list[TopicPartition] | None) -> None:
-        """What was refused is unknown: it may have been the second attempt."""
-        done = [
-            [each.topic, each.partition, each.offset]
-            for each in committed or ()
-            if each.error is None and each.offset >= 0
-        ]
-        refused = {(each.topic, each.partition) for each in committed or () if each.error is not None}
-        doubtful = [each for each in under_way.offsets if committed is None or (each[0], each[1]) in refused]
-        for outcome, offsets in ((Outcome.OK, done), (Outcome.UNKNOWN, doubtful)):
-            if offsets:
-                self._journal.write(
-                    "commit",
-                    outcome=outcome.value,
-                    began_us=under_way.began_us,
-                    ended_us=self._journal.now_us(),
-                    group=self._group,
-                    offsets=offsets,
-                    is_urgent=True,
-                )
 
     def consumer_group_metadata(self) -> RecordedGroup:
         recorded = RecordedGroup(self._consumer.consumer_group_metadata())
@@ -340,9 +320,9 @@ class RecordingConsumer:
 
     def close(self) -> None:
         self._consumer.close()
-        while self._commits:
-            self._tell_commit(self._commits.popleft(), None)
-        self._tell_revoke(None)
+        self._commits.close()
+        if self._held:
+            self._tell_revoke(None)
         self._journal.flush()
 
     def __enter__(self) -> Self:

@@ -195,10 +195,13 @@ class RecordingProducer:
         self._end(Decision.ABORT, self._producer.abort_transaction, timeout)
 
     def _end(self, decision: Decision, call: Callable[[float], None], timeout: float) -> None:
+        """In the file before it is asked for, with all that belongs to the transaction: whoever is killed amid the call
+        may have committed it."""
         from confluent_kafka import KafkaException
 
         self._is_end_asked_for = True
         began_us = self._journal.now_us()
+        self._tell_end(Outcome.ASKED, decision, began_us, began_us)
         outcome = Outcome.UNKNOWN
         try:
             call(timeout)
@@ -207,17 +210,21 @@ class RecordingProducer:
             outcome = outcome_of_end(refused.args[0].txn_requires_abort())
             raise
         finally:
+            self._tell_end(outcome, decision, began_us, self._journal.now_us())
+            if outcome is Outcome.OK:
+                self.transaction = None
+
+    def _tell_end(self, outcome: Outcome, decision: Decision, began_us: int, ended_us: int) -> None:
+        if self.transaction is not None:  # where none was begun, none ends
             self._journal.write(
                 "end",
                 outcome=outcome.value,
                 began_us=began_us,
-                ended_us=self._journal.now_us(),
+                ended_us=ended_us,
                 transaction=self.transaction,
                 decision=decision.value,
                 is_urgent=True,
             )
-            if outcome is Outcome.OK:
-                self.transaction = None
 
     # Its end.
 
