@@ -23,8 +23,10 @@ def request_frame(
     return pack(">hhih", api_key, version, correlation_id, len(client_id)) + client_id.encode() + tags + body
 
 
-def framed_request(api_key: int, version: int, *, correlation_id: int = 1, body: bytes = b"") -> bytes:
-    frame = request_frame(api_key, version, correlation_id=correlation_id, body=body)
+def framed_request(
+    api_key: int, version: int, *, correlation_id: int = 1, client_id: str = "tester", body: bytes = b""
+) -> bytes:
+    frame = request_frame(api_key, version, correlation_id=correlation_id, client_id=client_id, body=body)
     return pack(">i", len(frame)) + frame
 
 

@@ -31,13 +31,17 @@ class FakeClock:
 
 
 class RunningServer:
-    """Heartbeat echoes, ListGroups parks, Fetch sends `slice`, LeaveGroup fails, Produce has no answer."""
+    """Heartbeat echoes, ListGroups parks, Fetch sends `slice`, LeaveGroup fails, Produce has no answer, and
+    DescribeGroups takes a whole turn, by the clock. `handled` has whoever asked for one of these two or an echo."""
 
     def __init__(
         self, settings: NetworkSettings | None = None, *, host: str = "127.0.0.1", slice_to_send: LogSlice | None = None
     ) -> None:
         self.clock = FakeClock()
         self.parked: list[Request] = []
+        self.handled: list[int] = []  # correlation ids
+        self.may_go_on = threading.Event()  # those that take a turn wait for it
+        self.may_go_on.set()
         self.addresses: list[tuple[str, int]] = []
         self.server: Server
         self._settings = settings or NetworkSettings()
@@ -85,7 +89,8 @@ class RunningServer:
 
     async def _run(self) -> None:
         handlers: dict[ApiKey, Handler] = {
-            ApiKey.HEARTBEAT: echo,
+            ApiKey.HEARTBEAT: self._echo,
+            ApiKey.DESCRIBE_GROUPS: self._take_a_turn,
             ApiKey.LIST_GROUPS: self._park,
             ApiKey.FETCH: self._fetch,
             ApiKey.LEAVE_GROUP: fail,
@@ -107,13 +112,18 @@ class RunningServer:
         self.parked.append(request)
         return Instead.PARKED
 
+    def _echo(self, request: Request) -> bytes:
+        self.handled.append(request.header.correlation_id)
+        return bytes(request.body)
+
+    def _take_a_turn(self, request: Request) -> bytes:
+        self.may_go_on.wait(WAIT_S)
+        self.clock.now_s += self._settings.socket_turn_ms / 1000
+        return self._echo(request)
+
     def _fetch(self, _: Request) -> Body:
         assert self._slice is not None
         return [b"head", self._slice, b"tail"], 4 + self._slice.length + 4
-
-
-def echo(request: Request) -> bytes:
-    return bytes(request.body)
 
 
 def fail(_: Request) -> bytes:

@@ -214,6 +214,35 @@ class TestOutputBound:
         assert len(peer.handler.seen) == 3
 
 
+class TestTurns:
+    def test_what_came_together_is_handled_a_turn_at_a_time(self) -> None:
+        """However little it takes to ask for much: one at least in each turn, and none is lost or out of order."""
+        now_s = 0.0
+        peer = Peer()
+        peer.connection = Connection(peer.handler, peer._wake, clock=lambda: now_s)
+        requests = [b"e%d" % number for number in range(5)]
+        peer.connection.turn_ends_s = 1.0
+        assert peer.send(framed(*requests[:2])) == framed(*requests[:2])
+        now_s = 1.0
+        assert peer.send(framed(*requests[2:])) == b""
+        assert peer.connection.can_proceed
+        assert not peer.connection.takes_more
+        assert peer.proceed() == framed(requests[2])
+        peer.connection.turn_ends_s = 2.0
+        assert peer.proceed() == framed(*requests[3:])
+        assert peer.connection.takes_more
+
+    def test_those_that_share_a_write_are_settled_all_the_same(self) -> None:
+        now_s = 0.0
+        peer = Peer()
+        peer.connection = Connection(peer.handler, peer._wake, clock=lambda: now_s)
+        peer.connection.turn_ends_s = 0.0
+        peer.send(framed(b"d1", b"d2", b"e"))
+        while peer.connection.can_proceed:
+            peer.proceed()
+        assert peer.sent == framed(b"d1", b"d2", b"e")
+
+
 class TestEndings:
     @pytest.mark.parametrize("ending", [framed(b"c"), framed(b"x"), b"GET / HTTP/1.1\r\n\r\n", b"\xff\xff\xff\xff"])
     def test_after_the_answers_before_it(self, ending: bytes) -> None:

@@ -13,7 +13,7 @@ from tests.broker.partition_alone import PartitionAlone
 from tests.broker.running_broker import batch_of
 
 from strandline.broker.configuration import Configuration
-from strandline.broker.connection import Connection, Part
+from strandline.broker.connection import LANE_BYTES_MAX, Connection, Part
 from strandline.broker.dispatch import Dispatch
 from strandline.broker.fetch_lane import FetchLane
 from strandline.broker.fetch_sessions import FetchSessions
@@ -58,6 +58,7 @@ class Scene:
         handler = FetchHandler(partitions, FetchSessions(10, lambda: 5), {}, quotas, self.host, 2**20)
         self.dispatch = Dispatch({ApiKey.FETCH: handler})
         self.connection = Connection(self.dispatch, lambda: None)
+        self.client_id = "tester"
 
     def request(self, version: int, offset: int, correlation_id: int = 1, **claims: int) -> bytes:
         asked = {"epoch": -1, "max_bytes": 2**20, "min_bytes": 1, "isolation_level": 0, "last_epoch": -1, "wait": 0}
@@ -70,7 +71,7 @@ class Scene:
             topics=[topic],
         )  # fmt: skip
         body = encode(message, version)
-        return framed_request(ApiKey.FETCH, version, correlation_id=correlation_id, body=body)
+        return framed_request(ApiKey.FETCH, version, correlation_id=correlation_id, client_id=self.client_id, body=body)
 
     def transact(self, *is_committed: bool) -> None:
         """Transactions of one record each, which end so, and one that is open."""
@@ -239,3 +240,11 @@ def test_counts_in_more_bytes_than_they_need_leave_no_lane() -> None:
     padded = (len(padded) - 4).to_bytes(4, "big") + padded[4:]
     scene.send(padded)
     assert scene.connection.lane is None
+
+
+@pytest.mark.parametrize(("client_id", "is_remembered"), [("x" * 900, True), ("x" * LANE_BYTES_MAX, False)])
+def test_what_a_lane_remembers_is_bounded(client_id: str, is_remembered: bool) -> None:
+    scene = Scene()
+    scene.client_id = client_id
+    scene.send(scene.request(12, 0))
+    assert (scene.connection.lane is not None) is is_remembered

@@ -12,8 +12,8 @@ from tests.broker.follower_session import BROKER_EPOCH, LEADER_EPOCH, PARTITIONS
 from tests.broker.kafka_peer import framed_request
 from tests.broker.partition_alone import FOLLOWER_ID
 
-from strandline.broker import follower_fetches
-from strandline.broker.follower_lane import FollowerLane
+from strandline.broker import follower_fetches, follower_lane
+from strandline.broker.follower_lane import READINGS_MAX, FollowerLane, _reading
 from strandline.model.failures import ErrorCode
 from strandline.wire.codec import encode
 from strandline.wire.messages.fetch import FetchPartition, FetchRequest, FetchTopic, ReplicaState
@@ -117,3 +117,18 @@ def test_a_fetch_may_come_in_two_pieces(cut: int) -> None:
     (answer,) = leader._heard(leader.connection.receive(memoryview(frame)[cut:])) or []
     assert answer.partition_index == 3
     assert answer.records
+
+
+def test_what_a_peer_chooses_is_remembered_in_bounds() -> None:
+    """How long a request's parts are, whoever sends it, has a form of its own."""
+    for size in range(3 * READINGS_MAX):
+        _reading(size, 0)
+    assert _reading.cache_info().currsize == READINGS_MAX
+
+
+def test_a_request_that_brings_more_than_a_follower_does_leaves_no_lane() -> None:
+    leader = in_session()
+    with patch.object(follower_lane, "LANE_BYTES_MAX", 10):
+        leader.connection.lane = None
+        leader.ask(1)
+    assert leader.connection.lane is None

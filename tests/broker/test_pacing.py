@@ -9,7 +9,7 @@ import pytest
 from tests.broker.kafka_peer import WAIT_S, KafkaPeer
 from tests.broker.running_server import RunningServer
 
-from strandline.broker import pacing
+from strandline.broker import pacing, server
 
 AVAILABLE = Path("/proc/sys/net/ipv4/tcp_available_congestion_control").read_text().encode().split()
 OTHERS = [control for control in AVAILABLE if control != pacing.UNPACED]
@@ -30,11 +30,29 @@ def test_a_peer_on_this_machine_is_sent_to_without_a_pace(machines: bytes) -> No
         assert accepted_control(running) == pacing.UNPACED != machines
 
 
-def test_a_peer_from_elsewhere_is_sent_to_as_the_machine_has_it(machines: bytes) -> None:
-    with (
-        RunningServer() as running,
-        socket.create_connection(running.address, WAIT_S, source_address=("127.0.0.2", 0)),
-    ):
+@pytest.mark.parametrize(
+    ("peer_host", "local_host", "is_one"),
+    [
+        ("127.0.0.1", "127.0.0.1", True),
+        ("127.0.0.1", "127.0.1.1", True),  # what clients get where the machine's own name is that
+        ("192.0.2.2", "127.0.0.1", True),
+        ("127.0.0.1", "192.0.2.2", True),
+        ("192.0.2.2", "192.0.2.2", True),
+        ("::1", "::1", True),
+        ("fe80::1%eth0", "fe80::1%eth0", True),
+        ("fe80::1%eth0", "fe80::2%eth0", False),
+        ("192.0.2.3", "192.0.2.2", False),
+    ],
+)
+def test_who_is_on_this_machine(peer_host: str, local_host: str, is_one: bool) -> None:
+    assert pacing.is_on_this_machine(peer_host, local_host) is is_one
+
+
+def test_a_peer_from_elsewhere_is_sent_to_as_the_machine_has_it(
+    machines: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(server, "is_on_this_machine", lambda *_: False)
+    with RunningServer() as running, socket.create_connection(running.address, WAIT_S):
         running.wait_until(lambda: running.server.counters.accepted == 1)
         assert accepted_control(running) == machines
 

@@ -18,7 +18,7 @@ from tests.broker.manual_host import ManualHost
 from tests.broker.partition_alone import BROKER_ID, FOLLOWER_ID, PartitionAlone
 from tests.broker.running_broker import batch_of
 
-from strandline.broker.connection import Connection
+from strandline.broker.connection import LANE_BYTES_MAX, Connection
 from strandline.broker.dispatch import Dispatch
 from strandline.broker.handlers.produce import ProduceHandler
 from strandline.broker.partitions import Partitions
@@ -92,11 +92,17 @@ class Scene:
 
 
 def request(
-    batch: bytes | bytearray, correlation_id: int = 1, *, index: int = 0, acks: int = 1, version: int = 9
+    batch: bytes | bytearray,
+    correlation_id: int = 1,
+    *,
+    index: int = 0,
+    acks: int = 1,
+    version: int = 9,
+    client_id: str = "tester",
 ) -> bytes:
     topic = TopicProduceData("orders", partition_data=[PartitionProduceData(index, bytes(batch))])
     body = encode(ProduceRequest(None, acks, 1_000, [topic]), version)
-    return framed_request(ApiKey.PRODUCE, version, correlation_id=correlation_id, body=body)
+    return framed_request(ApiKey.PRODUCE, version, correlation_id=correlation_id, client_id=client_id, body=body)
 
 
 def damaged(batch: bytearray) -> bytearray:
@@ -330,6 +336,16 @@ def test_a_request_with_something_behind_the_records_leaves_no_lane() -> None:
     frame = request(len(batch).to_bytes(4, "big") + batch[:-4], version=8)
     scene.send(len(frame).to_bytes(4, "big") + frame[4:] + batch[-4:])
     assert scene.connection.lane is None
+
+
+@pytest.mark.parametrize(("client_id", "is_remembered"), [("x" * 900, True), ("x" * LANE_BYTES_MAX, False)])
+def test_what_a_lane_remembers_is_bounded(client_id: str, is_remembered: bool) -> None:
+    """Nobody counts it, so a request that brings more than any client does leaves nothing behind."""
+    scene = Scene()
+    for index in (0, 1):
+        answers = answers_in(scene.send(request(plain(), index=index, client_id=client_id)))
+        assert answers[0][1].error_code == ErrorCode.NONE
+    assert (lanes_of(scene) == [0, 1]) if is_remembered else (scene.connection.lane is None)
 
 
 def test_a_partition_that_there_is_not_has_no_lane() -> None:

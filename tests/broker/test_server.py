@@ -26,6 +26,7 @@ class TestHandshake:
         assert response.error_code == ErrorCode.NONE
         assert {entry.api_key for entry in response.api_keys} == {
             ApiKey.PRODUCE, ApiKey.FETCH, ApiKey.HEARTBEAT, ApiKey.LEAVE_GROUP, ApiKey.LIST_GROUPS, ApiKey.API_VERSIONS,
+            ApiKey.DESCRIBE_GROUPS,
         }  # fmt: skip
         produce = response.api_keys[0]
         assert (produce.min_version, produce.max_version) == (0, SERVED[ApiKey.PRODUCE].last_version)

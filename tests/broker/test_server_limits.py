@@ -224,3 +224,30 @@ class TestMemory:
             assert running.server.buffered_bytes == 0
             assert len(running.server._connections_by_ip) == 0
             assert running.server.traffic() == (0, len(HALF_FRAME), 0)
+
+
+class TestTurns:
+    """A few bytes may ask for much: whoever sends a thousand such requests at once is not served before all others."""
+
+    def test_others_are_served_between_two_requests_that_take_long(self) -> None:
+        with RunningServer() as running, KafkaPeer(running.address) as greedy, KafkaPeer(running.address) as other:
+            other.echo(1)
+            running.may_go_on.clear()
+            greedy.send(b"".join(framed_request(ApiKey.DESCRIBE_GROUPS, 0, correlation_id=n) for n in range(100, 150)))
+            other.send(echo_request(2))
+            running.may_go_on.set()
+            assert [greedy.response()[0] for _ in range(50)] == [*range(100, 150)]
+            assert other.response()[0] == 2
+            handled = running.call(lambda: list(running.handled))
+        assert [number for number in handled if number >= 100] == [*range(100, 150)]
+        assert handled.index(2) <= handled.index(103)
+
+    def test_one_that_reads_nothing_keeps_nobody_waiting(self) -> None:
+        with RunningServer() as running, KafkaPeer(running.address) as greedy, KafkaPeer(running.address) as other:
+            running.may_go_on.clear()
+            greedy.send(b"".join(framed_request(ApiKey.DESCRIBE_GROUPS, 0, correlation_id=n) for n in range(100, 400)))
+            other.send(echo_request(2))
+            running.may_go_on.set()
+            assert other.response()[0] == 2
+            running.wait_until(lambda: len(running.handled) == 301)
+            assert running.handled.index(2) < 5

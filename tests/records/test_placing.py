@@ -112,6 +112,12 @@ def test_who_sent_them_is_told(place: Placing) -> None:
 
 
 @every_twin
+def test_what_lies_before_the_first_is_not_looked_at(place: Placing) -> None:
+    with pytest.raises(ValueError, match="a position is not negative"):
+        place([batch_of(b"a")], -1, 0, 0, LOOSE)
+
+
+@every_twin
 def test_one_that_cannot_be_written_to_is_not_plain(place: Placing) -> None:
     notes, _ = place([batch_of(b"a"), bytes(batch_of(b"b"))], 0, 10, 1, LOOSE)
     assert [last_offset for _, last_offset, _ in notes] == [10]

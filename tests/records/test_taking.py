@@ -100,6 +100,12 @@ def test_batches_that_go_on_where_the_log_ends_are_taken(take: Taking) -> None:
 
 
 @every_twin
+def test_what_lies_before_the_first_is_not_looked_at(take: Taking) -> None:
+    with pytest.raises(ValueError, match="a position is not negative"):
+        take(memoryview(bytes(100)), -100, 0, EPOCH, LOOSE)
+
+
+@every_twin
 def test_a_batch_that_is_cut_short_is_left(take: Taking) -> None:
     stream = bytes(batch_at(100) + batch_at(102))
     notes, _, end = take(memoryview(stream[:-1]), 0, 100, EPOCH, LOOSE)

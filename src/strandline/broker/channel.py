@@ -4,6 +4,8 @@ Nothing is received while an answer is owed or still being sent. The reader is t
 does send meanwhile, which few do: a long poll costs no system call, and a peer that hangs up is noticed. One that has
 sent more before it hung up is noticed by `has_hung_up`.
 
+A peer that asks for much at once is served for a turn; then it waits until the loop has been to all others.
+
 After a frame that was so large that it got a buffer of its own, the next one is likely as large. Only its first bytes
 are received into the shared buffer then: they tell its size, and the rest goes where it belongs without a copy.
 """
@@ -36,6 +38,7 @@ class ChannelOwner(Protocol):
     receive_buffer: memoryview
     is_stopping: bool
     is_receiving: bool
+    turn_s: float
     afterwards: list[Callable[[], object]]
 
     def do_afterwards(self) -> None: ...
@@ -46,8 +49,8 @@ class ChannelOwner(Protocol):
 
 class Channel:
     __slots__ = (
-        "_expects_large", "_is_reading", "_is_writing", "_owner", "_socket", "buffered_bytes", "connection",
-        "is_closed", "is_reading_cold", "last_progress_s", "outbox", "received_bytes",
+        "_expects_large", "_goes_on_later", "_is_reading", "_is_writing", "_owner", "_socket", "buffered_bytes",
+        "connection", "is_closed", "is_reading_cold", "last_progress_s", "outbox", "received_bytes",
     )  # fmt: skip
 
     def __init__(self, owner: ChannelOwner, connected: socket.socket) -> None:
@@ -63,6 +66,7 @@ class Channel:
         self._expects_large = False  # the last frame was
         self._is_writing = False
         self._is_reading = True
+        self._goes_on_later = False  # in another turn of the loop, which has been asked for
         owner.loop.add_reader(connected, self._readable)
 
     def close(self) -> None:
@@ -79,7 +83,7 @@ class Channel:
         """After an answer came."""
         if self.is_closed or self.outbox.parts:
             return
-        self.last_progress_s = self._owner.clock()  # while it waited for us, the peer could not make any
+        self._begin_turn()
         parts = self.connection.proceed()
         if parts and self._is_reading and self.connection.takes_more:
             self._send_at_once(parts)
@@ -133,7 +137,7 @@ class Channel:
             self.close()
             return
         self.received_bytes += count
-        self.last_progress_s = self._owner.clock()
+        self._begin_turn()
         if room is None:
             parts = connection.receive(buffer[:count])
         else:
@@ -187,9 +191,28 @@ class Channel:
                 break
             if owner.is_stopping or not connection.can_proceed:
                 break
+            if connection.is_turn_over:
+                self._go_on_later()
+                break
             parts = connection.proceed()
         if not self.is_closed:
             self._rest()
+
+    def _begin_turn(self) -> None:
+        """While it waited for us, the peer could not make any progress."""
+        self.last_progress_s = now_s = self._owner.clock()
+        self.connection.turn_ends_s = now_s + self._owner.turn_s
+
+    def _go_on_later(self) -> None:
+        if not self._goes_on_later:
+            self._goes_on_later = True
+            self._owner.loop.call_soon(self._go_on)
+
+    def _go_on(self) -> None:
+        self._goes_on_later = False
+        if not self.is_closed and not self.outbox.parts and self.connection.can_proceed:
+            self._begin_turn()
+            self._send(self.connection.proceed())
 
     def _rest(self) -> None:
         """Make the loop watch for what comes next."""
@@ -231,7 +254,7 @@ class Channel:
                 self._owner.loop.remove_writer(self._socket)
 
     def _writable(self) -> None:
-        self.last_progress_s = self._owner.clock()
+        self._begin_turn()
         self._send([])
 
     def _read_cold(self) -> None:
@@ -246,7 +269,7 @@ class Channel:
         if (failure := done.exception()) is not None:
             self._close_incomplete(failure)
         else:
-            self.last_progress_s = self._owner.clock()
+            self._begin_turn()
             self.outbox.was_read(done.result())
             self._send([])
 

@@ -12,13 +12,16 @@ always. What a handler gives back for a request is one of:
 
 Whatever `settle` leaves open, the connection waits for. While it waits, and while more is to be sent than the bound
 allows, no request is handled and nothing should be received (`takes_more`). The requests that came in the same
-receive are kept, so a connection holds one receive at most beside the frame that has begun (KAFKA-7639).
+receive are kept, so a connection holds one receive at most beside the frame that has begun (KAFKA-7639). So they are
+when its turn is over: a few bytes may ask for much, and one receive for that a thousand times.
 
 Bytes that are not Kafka's protocol end the connection, after the answers to what came before them.
 """
 
 from __future__ import annotations
 
+import math
+import time
 from collections import deque
 from collections.abc import Callable
 from enum import Enum
@@ -28,9 +31,20 @@ from strandline.model.failures import ProtocolError, check
 from strandline.wire.fetch_response import Part
 from strandline.wire.framing import SOCKET_REQUEST_MAX_BYTES, FrameCutter
 
-__all__ = ["CLOSE", "NOTHING_TAKEN", "Connection", "Part", "Pending", "Reply", "RequestHandler", "Taken"]
+__all__ = [
+    "CLOSE",
+    "LANE_BYTES_MAX",
+    "NOTHING_TAKEN",
+    "Connection",
+    "Part",
+    "Pending",
+    "Reply",
+    "RequestHandler",
+    "Taken",
+]
 
 RESPONSE_BYTES_MAX = 2**20  # default of queued.max.response.bytes
+LANE_BYTES_MAX = 1_024  # of a request that is remembered: what else it brings, long names or tags, is not kept
 
 
 class Close(Enum):
@@ -104,9 +118,9 @@ class RequestHandler(Protocol):
 
 class Connection:
     __slots__ = (
-        "_cutter", "_ended", "_handler", "_has_deferred", "_held", "_held_bytes", "_is_settling", "_output",
+        "_clock", "_cutter", "_ended", "_handler", "_has_deferred", "_held", "_held_bytes", "_is_settling", "_output",
         "_output_bytes", "_pending", "_when_answered", "call_afterwards", "complaint", "is_closed", "lane",
-        "local_address", "peer_host", "proceed_at_once", "requests", "response_bytes_max", "room",
+        "local_address", "peer_host", "proceed_at_once", "requests", "response_bytes_max", "room", "turn_ends_s",
     )  # fmt: skip
 
     def __init__(
@@ -116,6 +130,7 @@ class Connection:
         *,
         request_bytes_max: int = SOCKET_REQUEST_MAX_BYTES,
         response_bytes_max: int = RESPONSE_BYTES_MAX,
+        clock: Callable[[], float] = time.monotonic,
         peer_host: str = "",
         local_address: tuple[str, int] = ("", 0),
     ) -> None:
@@ -126,6 +141,8 @@ class Connection:
         self.complaint = ""  # what was wrong with the bytes
         self.requests = 0
         self.response_bytes_max = response_bytes_max
+        self.turn_ends_s = math.inf  # by the clock; the owner says when a turn begins
+        self._clock = clock
         self._handler = handler
         self._when_answered = when_answered  # asks the owner to call `proceed`, soon
         self.proceed_at_once: Callable[[], None] | None = None  # makes it do so now, which saves a turn of the loop
@@ -206,6 +223,8 @@ class Connection:
             frame = self._held.popleft()
             self._held_bytes -= len(frame)
             self._handle(memoryview(frame))
+            if self.is_turn_over:
+                break
         return self._settled()
 
     def end(self, complaint: str) -> None:
@@ -245,6 +264,11 @@ class Connection:
         return self._pending[0].parts is not None if self._pending else bool(self._held)
 
     @property
+    def is_turn_over(self) -> bool:
+        """Whether others come first, if more is to be handled."""
+        return self._clock() >= self.turn_ends_s
+
+    @property
     def is_waiting(self) -> bool:
         """For an answer of ours: the peer is not to blame for the silence."""
         return bool(self._pending)
@@ -271,7 +295,7 @@ class Connection:
     def _take(self, frame: memoryview) -> None:
         if self._ended:
             return
-        if self._held or self._is_held_up():
+        if self._held or self._is_held_up() or self.is_turn_over:
             self._held.append(bytearray(frame))
             self._held_bytes += len(frame)
         else:

@@ -17,7 +17,7 @@ from collections.abc import Callable
 from copy import copy
 from struct import Struct
 
-from strandline.broker.connection import NOTHING_TAKEN, Connection, Part, Pending, Taken
+from strandline.broker.connection import LANE_BYTES_MAX, NOTHING_TAKEN, Connection, Part, Pending, Taken
 from strandline.broker.dispatch import Request
 from strandline.broker.partition import Partition
 from strandline.log.log_slice import LogSlice
@@ -178,6 +178,7 @@ def fetch_lane_of(
     wanted, version = asked.topics[0].partitions[0], request.api_version
     if (
         version < FIRST_VERSION
+        or len(request.frame) > LANE_BYTES_MAX
         or (asked.session_id, asked.session_epoch) != NO_SESSION
         or asked.replica_state.replica_id >= 0
         or wanted.last_fetched_epoch >= 0

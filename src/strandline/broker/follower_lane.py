@@ -11,11 +11,11 @@ this way and the general one: `follower_fetches`.
 
 from __future__ import annotations
 
-from functools import cache
+from functools import lru_cache
 from struct import Struct
 from typing import Protocol
 
-from strandline.broker.connection import NOTHING_TAKEN, Connection, Part, Pending, Taken
+from strandline.broker.connection import LANE_BYTES_MAX, NOTHING_TAKEN, Connection, Part, Pending, Taken
 from strandline.broker.dispatch import Body, Instead, Request
 from strandline.broker.fetch_sessions import FetchContext, FetchSession
 from strandline.wire.fetch_request import HEAD_V15, PARTITION_V12, REPLICA_STATE_FROM
@@ -30,6 +30,7 @@ UUID_BYTES = 16
 TOPIC_BYTES = 1 + UUID_BYTES + 1 + PARTITION_V12.size  # how many topics, which, how many partitions, the only one
 NOTHING_ELSE = b"\0\0\1\1"  # no tags of the partition and the topic, nothing forgotten, no rack
 NO_FRAME = memoryview(b"")
+READINGS_MAX = 64  # followers have a few lengths among them; a peer may choose any
 
 
 class Followed(Protocol):
@@ -113,7 +114,7 @@ def follower_lane_of(
     session = context.session
     if session is None or session.attention is None or request.api_version < REPLICA_STATE_FROM:
         return None
-    if len(asked.topics) != 1 or len(asked.topics[0].partitions) != 1:
+    if len(request.frame) > LANE_BYTES_MAX or len(asked.topics) != 1 or len(asked.topics[0].partitions) != 1:
         return None
     topic_at = _epoch_position(request.header) + EPOCH_BYTES
     rest_at = topic_at + TOPIC_BYTES
@@ -133,7 +134,7 @@ def _epoch_position(header: RequestHeader) -> int:
     return header.body_position + HEAD_V15.size - EPOCH_BYTES
 
 
-@cache
+@lru_cache(READINGS_MAX)
 def _reading(head_bytes: int, rest_bytes: int):  # type: ignore[no-untyped-def]
     """Lanes of one session have the same."""
     return Struct(f">8si{head_bytes}siB{UUID_BYTES}sBiiqiqi{rest_bytes}s").unpack_from

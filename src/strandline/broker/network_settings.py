@@ -38,6 +38,8 @@ class NetworkSettings(PropertySettings):
     socket_request_stalled_ms: int = setting(30_000, "socket.request.stalled.ms", at_least=1)
     # Ours. A connection with more than this to send handles no further request.
     queued_max_response_bytes: int = setting(2**20, "queued.max.response.bytes", at_least=1)
+    # Ours. After so long a connection that has asked for more waits until all others have been served.
+    socket_turn_ms: int = setting(5, "socket.turn.ms", at_least=1)
     # Ours. How long a stop waits for answers that are being sent.
     socket_stop_timeout_ms: int = setting(5_000, "socket.stop.timeout.ms", at_least=0)
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 import socket
 from contextlib import suppress
 from functools import cache
+from ipaddress import ip_address
 
 PACING = b"bbr"  # as the names of all of its versions begin; no other control needs the pace
 UNPACED = b"reno"  # is in every kernel, and everybody may choose it
@@ -26,6 +27,18 @@ def control_of_this_machine() -> bytes:
 
 def control_of(connected: socket.socket) -> bytes:
     return connected.getsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, 16).rstrip(b"\0")
+
+
+def is_on_this_machine(peer_host: str, local_host: str) -> bool:
+    """The same address at both ends, or the loopback at one: a client that asks for 127.0.1.1 comes from 127.0.0.1."""
+    return peer_host == local_host or is_loopback(peer_host) or is_loopback(local_host)
+
+
+def is_loopback(host: str) -> bool:
+    try:
+        return ip_address(host.partition("%")[0]).is_loopback
+    except ValueError:
+        return False
 
 
 def begin_without_pace(listener: socket.socket) -> None:

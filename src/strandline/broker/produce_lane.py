@@ -26,7 +26,7 @@ from functools import cache
 from struct import Struct
 from typing import Protocol
 
-from strandline.broker.connection import NOTHING_TAKEN, Connection, Pending, Taken
+from strandline.broker.connection import LANE_BYTES_MAX, NOTHING_TAKEN, Connection, Pending, Taken
 from strandline.broker.partition import Partition
 from strandline.log.log_writer import Appended
 from strandline.model.failures import Refused
@@ -52,7 +52,7 @@ from strandline.wire.versions import ApiKey
 
 ALL_IN_SYNC = -1
 FIRST_VERSION = 7  # older ones may not have zstd, and answers before 5 have no log start offset
-LANES_MAX = 2_048  # of a connection, half a kilobyte each
+LANES_MAX = 2_048  # of a connection, half a kilobyte each, or twice `LANE_BYTES_MAX` more
 LANES_OF_ALL_MAX = 16_384  # but each connection may have one
 MISSES_MAX = 32 * LANES_MAX  # then those that there are have had their time
 LENGTH = Struct(">i")
@@ -306,6 +306,8 @@ def lane_of(
     length = encode_compact_count(len(records)) if version >= FLEXIBLE_FROM else LENGTH.pack(len(records))
     tags_bytes = TAGS_BYTES if version >= FLEXIBLE_FROM else 0
     records_at = len(frame) - tags_bytes - len(records) - len(length)
+    if records_at > LANE_BYTES_MAX:
+        return None
     if frame[records_at - INDEX.size : records_at] != INDEX.pack(index):
         return None  # something follows the records, and what is taken for them would be others
     lane = ProduceLane(frame, records_at, request, version, partition, appending)

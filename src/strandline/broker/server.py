@@ -22,7 +22,7 @@ from strandline.broker.creation_rate import CreationRate
 from strandline.broker.listening import host_of, listening_sockets, local_address_of
 from strandline.broker.network_counters import NetworkCounters, Traffic
 from strandline.broker.network_settings import NetworkSettings
-from strandline.broker.pacing import pace_as_the_machine_does
+from strandline.broker.pacing import is_on_this_machine, pace_as_the_machine_does
 
 logger = logging.getLogger(__name__)
 
@@ -42,6 +42,7 @@ class Server:
     ) -> None:
         self.loop = asyncio.get_running_loop()
         self.clock = clock or time.monotonic
+        self.turn_s = settings.socket_turn_ms / 1000
         self.receive_buffer = memoryview(bytearray(RECEIVE_BUFFER_BYTES))
         self.is_stopping = False
         self.counters = NetworkCounters()
@@ -234,7 +235,7 @@ class Server:
         connected.setblocking(False)
         connected.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         local_address = local_address_of(connected)
-        if host != local_address[0]:
+        if not is_on_this_machine(host, local_address[0]):
             pace_as_the_machine_does(connected)
         channel = Channel(self, connected)
         channel.connection = Connection(
@@ -242,6 +243,7 @@ class Server:
             lambda: self.call_afterwards(channel.proceed),
             request_bytes_max=self._settings.socket_request_max_bytes,
             response_bytes_max=self._settings.queued_max_response_bytes,
+            clock=self.clock,
             peer_host=host,
             local_address=local_address,
         )

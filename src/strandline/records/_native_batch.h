@@ -9,6 +9,15 @@
 #define MAGIC_V2 2
 #define PLAIN_ATTRIBUTES_MAX 4
 
+/* No caller has one; in C it would be an address before the bytes. */
+static inline int refuse_negative(Py_ssize_t position)
+{
+    if (position >= 0)
+        return 0;
+    PyErr_SetString(PyExc_ValueError, "a position is not negative");
+    return 1;
+}
+
 static inline uint32_t read_u32(const uint8_t *at)
 {
     return (uint32_t)at[0] << 24 | (uint32_t)at[1] << 16 | (uint32_t)at[2] << 8 | at[3];

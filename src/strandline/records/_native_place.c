@@ -82,7 +82,7 @@ PyObject *place_batches(PyObject *Py_UNUSED(module), PyObject *arguments)
                           &limits.size_bytes_max, &limits.bytes_left, &limits.last_offset_max,
                           &limits.base_timestamp_min, &limits.max_timestamp_max))
         return NULL;
-    if (refuse_without_fast_crc32c())
+    if (refuse_without_fast_crc32c() || refuse_negative(position))
         return NULL;
     PyObject *batches = PySequence_Fast(sequence, "batches come in a sequence");
     PyObject *notes = PyList_New(0), *identities = PyList_New(0);

@@ -41,7 +41,7 @@ PyObject *take_batches(PyObject *Py_UNUSED(module), PyObject *arguments)
     if (!PyArg_ParseTuple(arguments, "y*nLi(LLL)", &buffer, &position, &next_offset, &leader_epoch, &room.bytes_left,
                           &room.last_offset_max, &room.max_timestamp_max))
         return NULL;
-    if (refuse_without_fast_crc32c()) {
+    if (refuse_without_fast_crc32c() || refuse_negative(position)) {
         PyBuffer_Release(&buffer);
         return NULL;
     }

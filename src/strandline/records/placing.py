@@ -39,6 +39,8 @@ def place_batches_pure(
 
     There are no identities if none of them has one.
     """
+    if start < 0:
+        raise ValueError("a position is not negative")
     size_bytes_max, bytes_left, last_offset_max, base_timestamp_min, max_timestamp_max = limits
     notes: list[Note] = []
     identities: list[Identity | None] = []

@@ -35,6 +35,8 @@ def take_batches_pure(
 
     There are no origins if none of them has one.
     """
+    if position < 0:
+        raise ValueError("a position is not negative")
     bytes_left, last_offset_max, max_timestamp_max = room
     notes: list[Note] = []
     origins: list[Origin | None] = []

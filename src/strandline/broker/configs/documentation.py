@@ -249,6 +249,8 @@ socket.send.buffer.bytes
     The send buffer of a connection; -1 leaves it to the operating system.
 socket.stop.timeout.ms
     How long a stop waits for answers that are being sent; a setting of Strandline's own.
+socket.turn.ms
+    After so long a connection waits until others have been served; a setting of Strandline's own.
 transaction.abort.timed.out.transaction.cleanup.interval.ms
     How often the broker looks for transactions that have been open for too long.
 transaction.max.timeout.ms
