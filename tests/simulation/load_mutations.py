@@ -36,6 +36,7 @@ from strandline.client.offsets import EARLIEST
 from strandline.controller import deletion
 from strandline.controller.states import ReplicaState
 from strandline.groups import classic_sync
+from strandline.groups import shard as group_shard
 from strandline.groups.classic_group import ClassicGroup
 from strandline.groups.offsets import NO_PRODUCER_ID, Offsets
 from strandline.log import lookup, names, producer_entry, producer_state
@@ -432,6 +433,22 @@ LOAD_MUTATIONS = (
         replaced(ClassicGroup, "check_commit", nothing),
         ELECTIONS,
         invariant="CommitsAreFenced",
+        seed=2,
+        load=GROUPS,
+    ),
+    Mutation(
+        "a member that is silent is not missed",
+        replaced(group_shard, "session_timer_fired", nothing),
+        ELECTIONS,
+        invariant="Progress",
+        seed=1,
+        load=GROUPS,
+    ),
+    Mutation(
+        "a member that joins and never syncs is waited for",  # KAFKA-12890
+        replaced(group_shard, "sync_timer_fired", nothing),
+        ELECTIONS,
+        invariant="Progress",
         seed=2,
         load=GROUPS,
     ),

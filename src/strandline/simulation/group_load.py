@@ -14,7 +14,7 @@ from strandline.broker.peers import PeerFailed
 from strandline.model.failures import ErrorCode
 from strandline.model.partitions import TopicPartition
 from strandline.simulation.coordinated import GROUP, MOVED, CoordinatedClient
-from strandline.simulation.group_members import GroupMember
+from strandline.simulation.group_members import NEVER_US, Fate, GroupMember
 from strandline.simulation.load import Load, WantedTopic
 from strandline.wire.messages.offset_fetch import OffsetFetchRequest, OffsetFetchRequestTopic, OffsetFetchResponse
 
@@ -46,6 +46,10 @@ class GroupLoad(Load):
         self._generation = 0  # the highest that somebody was given partitions in
         self._generation_us = 0
         self._members: list[GroupMember] = []
+        chance = self.world.chance("last trial of a group")
+        self._trial = chance.choice((Fate.STAY_AWAY, Fate.LINGER))
+        self._tried_number = chance.randrange(len(INSTANCES))
+        self._tried: GroupMember | None = None  # as soon as all have partitions
         self.is_healed = False
         self._healed_us = self._stopped_us = self._inspected_us = 0
 
@@ -150,10 +154,19 @@ class GroupLoad(Load):
         self.is_healed = True
         for member in self._members:
             member.pace.hurry()
+            member.come_back()
         self._members[-1].is_stopping = True  # or the doubles would go on throwing each other out
 
     def has_got_on(self) -> bool:
-        return min(self._acknowledged_us.values()) > self._healed_us
+        """Everybody; and once more everywhere without one of them, whom nobody but the coordinator can miss: nobody
+        else comes or goes any more, by which the group would lose whoever is not there."""
+        progress_us = min(self._acknowledged_us.values())
+        if self._tried is None:
+            if progress_us > self._healed_us and all(member.is_at_work for member in self._members[:-1]):
+                self._tried = self._members[self._tried_number]
+                self._tried.meet_next(self._trial)
+            return False
+        return NEVER_US < self._tried.idle_since_us < progress_us
 
     def stop(self) -> None:
         self._stopped_us = self.world.now_us

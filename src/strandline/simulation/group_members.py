@@ -1,4 +1,5 @@
-"""A simulated member of a classic group: joins, is given partitions, works and commits, falls behind, leaves or dies.
+"""A simulated member of a classic group: joins, is given partitions, works and commits, falls behind, leaves, dies, or
+joins and does nothing.
 
 It does not read: what it commits for a partition grows from what it found committed, which is all that a coordinator is
 asked to keep. A commit whose outcome is not known may be carried out late; so it commits nothing more before it has
@@ -37,6 +38,11 @@ COMMIT_VERSION = 7
 REBALANCE_TIMEOUT_MS = 6_000
 SUBSCRIPTION = b"\0\0\0\0\0\1\0\5tasks\xff\xff\xff\xff"
 NO_GENERATION = -1
+SECOND_US = 1_000_000
+AWAY_S = (10, 60)
+AWAY_LOOK_MS = 500
+NEVER_US = -1
+FOR_EVER_US = 1 << 62
 BUSY_COMMITS, QUIET_COMMITS = 0.6, 0.05  # the share of beats at which it commits
 
 EXPECTED = MOVED | {
@@ -59,6 +65,8 @@ class Fate(Enum):
     LEAVE = 1
     DIE = 2
     SLEEP = 3  # for longer than its session
+    STAY_AWAY = 4  # dead, and not started again for long: nothing but its session tells
+    LINGER = 5  # joins anew, and sends heartbeats alone: nothing but the time for SyncGroup tells (KAFKA-12890)
 
 
 class GroupMember(CoordinatedClient):
@@ -73,9 +81,23 @@ class GroupMember(CoordinatedClient):
         self._member_id = ""
         self._generation = NO_GENERATION
         self._positions: dict[int, int] = {}
+        self._next_fate: Fate | None = None  # if somebody says so
+        self._is_to_linger = False
+        self._back_us = 0  # from when on it is away no more
+        self.idle_since_us = NEVER_US  # when it last went away, or began to linger
 
     def start(self) -> None:
         self.begin(self._run())
+
+    @property
+    def is_at_work(self) -> bool:
+        return bool(self._positions)
+
+    def meet_next(self, fate: Fate) -> None:
+        self._next_fate, self.idle_since_us = fate, NEVER_US
+
+    def come_back(self) -> None:
+        self._back_us = 0
 
     async def _run(self) -> None:
         while not self.is_stopping:
@@ -91,6 +113,12 @@ class GroupMember(CoordinatedClient):
     # Membership.
 
     async def _join(self) -> None:
+        joined = await self._enter()
+        if self._is_to_linger:
+            await self._linger()
+        await self._sync(joined)
+
+    async def _enter(self) -> JoinGroupResponse:
         protocol = JoinGroupRequestProtocol("range", SUBSCRIPTION)
         request = JoinGroupRequest(
             self._load.group,
@@ -113,7 +141,7 @@ class GroupMember(CoordinatedClient):
             self._member_id = answer.member_id
         self._check(request, answer.error_code)
         self._member_id, self._generation = answer.member_id, answer.generation_id
-        await self._sync(answer)
+        return answer
 
     async def _sync(self, joined: JoinGroupResponse) -> None:
         assignments = self._assign(joined) if joined.leader == self._member_id else []
@@ -141,6 +169,23 @@ class GroupMember(CoordinatedClient):
             for place, member in enumerate(members)
         ]
 
+    async def _linger(self) -> None:
+        """Until it is thrown out, or the group goes on without it."""
+        self._is_to_linger, self.idle_since_us = False, self.world.now_us
+        self.world.tell(f"{self.name} asks for no partitions in generation {self._generation}")
+        while not self.is_stopping:
+            await self.pause(self._session_timeout_ms // 3)
+            await self._beat()
+
+    async def _stay_away(self) -> None:
+        self._member_id, self._positions = "", {}
+        self.idle_since_us = self.world.now_us
+        self.world.tell(f"{self.name} stays away")
+        away_us = FOR_EVER_US if self._load.is_healed else self.chance.randint(*AWAY_S) * SECOND_US
+        self._back_us = self.world.now_us + away_us
+        while self.world.now_us < self._back_us and not self.is_stopping:
+            await self.pause(AWAY_LOOK_MS)
+
     async def _leave(self) -> None:
         request = LeaveGroupRequest(self._load.group, members=[MemberIdentity(self._member_id, self._instance_id)])
         if self._member_id:
@@ -164,19 +209,26 @@ class GroupMember(CoordinatedClient):
         return self.world.seasons.quiet_left_us(self.world.now_us) > 0
 
     def _fate(self) -> Fate:
+        if self._next_fate is not None:
+            fate, self._next_fate = self._next_fate, None
+            return fate
         if self._load.is_healed or self._is_quiet:
             return Fate.WORK
-        return self.chance.choices(list(Fate), (100, 2, 1, 1))[0]
+        return self.chance.choices(list(Fate), (100, 2, 1, 1, 1, 1))[0]
 
     async def _meet(self, fate: Fate) -> None:
-        if fate is Fate.LEAVE:
-            await self._leave()
-            raise Again
-        if fate is Fate.DIE:
-            self._member_id = ""
-            raise Again
         if fate is Fate.SLEEP:
             await self.pause(self._session_timeout_ms * 2)
+        if fate in (Fate.WORK, Fate.SLEEP):
+            return
+        if fate is Fate.STAY_AWAY:
+            await self._stay_away()
+        elif fate is Fate.DIE:
+            self._member_id = ""
+        else:
+            await self._leave()
+        self._is_to_linger = fate is Fate.LINGER
+        raise Again
 
     async def _beat(self) -> None:
         request = HeartbeatRequest(self._load.group, self._generation, self._member_id, self._instance_id)
