@@ -60,6 +60,7 @@ from strandline.transactions.verification_requests import ProducerSupport
 
 TRANSACTIONS, GROUPS = ("transactions",), ("groups",)
 LOOKUPS = ("records", "lookups")
+COPYING = ("copying",)
 CLEANED = ("transactions", "compaction")
 
 
@@ -292,6 +293,17 @@ def take_any_marker(patch: Patch) -> None:
     patch.setattr(producer_state, "refuse_fenced_marker", nothing)
 
 
+def take_offsets_of_any_member(patch: Patch) -> None:
+    """In transactions, of whatever generation: a zombie's count beside those of who has its partitions (KIP-447)."""
+    original = ClassicGroup.check_commit
+
+    def check(self: ClassicGroup, *member: Any, is_transactional: bool) -> None:
+        if not is_transactional:
+            original(self, *member, is_transactional=False)
+
+    patch.setattr(ClassicGroup, "check_commit", check)
+
+
 def trust_every_life(patch: Patch) -> None:
     """What a broker said before it was started again counts (KIP-903). Each of three is enough: such a fetch is
     refused, or it does not bring its sender into the ISR, or the ISR is not written."""
@@ -451,6 +463,22 @@ LOAD_MUTATIONS = (
         invariant="Progress",
         seed=2,
         load=GROUPS,
+    ),
+    Mutation(
+        "members of any generation commit in transactions",
+        take_offsets_of_any_member,
+        ELECTIONS,
+        invariant="CommitsAreFenced",
+        seed=1,
+        load=COPYING,
+    ),
+    Mutation(
+        "who takes over a partition does not wait for its open transaction",
+        replaced(Offsets, "is_pending", lambda *_: False),
+        ELECTIONS,
+        invariant="CopiedOnce",
+        seed=3,
+        load=COPYING,
     ),
     Mutation(
         "records go before they are committed",

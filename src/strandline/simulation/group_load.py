@@ -15,6 +15,7 @@ from strandline.model.failures import ErrorCode
 from strandline.model.partitions import TopicPartition
 from strandline.simulation.coordinated import GROUP, MOVED, CoordinatedClient
 from strandline.simulation.group_members import NEVER_US, Fate, GroupMember
+from strandline.simulation.group_workers import Worker
 from strandline.simulation.load import Load, WantedTopic
 from strandline.wire.messages.offset_fetch import OffsetFetchRequest, OffsetFetchRequestTopic, OffsetFetchResponse
 
@@ -24,15 +25,15 @@ if TYPE_CHECKING:
 SECOND_US = 1_000_000
 OFFSET_FETCH_VERSION = 7
 PARTITIONS = 4
-INSTANCES = (None, None, "fixture-0", "fixture-1")
 NOTHING = -1
 
 
 class GroupLoad(Load):
     name = "groups"
-    topic = "tasks"
+    consumed = "tasks"
     group = "workers"
-    topics = (WantedTopic(topic, PARTITIONS, {}),)
+    instances: tuple[str | None, ...] = (None, None, "fixture-0", "fixture-1")
+    topics: tuple[WantedTopic, ...] = (WantedTopic(consumed, PARTITIONS, {}),)
     properties: ClassVar = {"group.min.session.timeout.ms": "1000", "group.initial.rebalance.delay.ms": "500"}
 
     def __init__(self, simulation: Simulation) -> None:
@@ -46,24 +47,27 @@ class GroupLoad(Load):
         self._generation = 0  # the highest that somebody was given partitions in
         self._generation_us = 0
         self._members: list[GroupMember] = []
-        chance = self.world.chance("last trial of a group")
+        chance = self.world.chance(f"last trial of {self.group}")
         self._trial = chance.choice((Fate.STAY_AWAY, Fate.LINGER))
-        self._tried_number = chance.randrange(len(INSTANCES))
+        self._tried_number = chance.randrange(len(self.instances))
         self._tried: GroupMember | None = None  # as soon as all have partitions
         self.is_healed = False
         self._healed_us = self._stopped_us = self._inspected_us = 0
 
     def start(self) -> None:
         simulation = self.simulation
-        for number, instance_id in enumerate(INSTANCES):
-            member = GroupMember(self, f"worker-{number}", instance_id)
+        for number, instance_id in enumerate(self.instances):
+            member = self._make_member(f"{self.group}-{number}", instance_id)
             self._members.append(member)
             member.start()
         # The same again, who does not know of the first: they throw each other out.
-        self._members.append(GroupMember(self, "double", INSTANCES[-1]))
+        self._members.append(self._make_member(f"double of {self.group}", self.instances[-1]))
         self.world.after(20 * SECOND_US, self._members[-1].start)
-        inspector = CoordinatedClient(self.world, simulation.network, "inspector", simulation.names)
+        inspector = CoordinatedClient(self.world, simulation.network, f"inspector of {self.group}", simulation.names)
         inspector.begin(self._inspect(inspector))
+
+    def _make_member(self, name: str, instance_id: str | None) -> GroupMember:
+        return Worker(self, name, instance_id)
 
     async def _inspect(self, inspector: CoordinatedClient) -> None:
         while True:
@@ -108,7 +112,7 @@ class GroupLoad(Load):
             await client.pause(client.retry_backoff_ms)
 
     async def _look(self, client: CoordinatedClient, partitions: Sequence[int]) -> dict[int, int] | None:
-        topic = OffsetFetchRequestTopic(self.topic, list(partitions))
+        topic = OffsetFetchRequestTopic(self.consumed, list(partitions))
         request = OffsetFetchRequest(self.group, [topic], require_stable=True)
         coordinator = await client.coordinator_of(GROUP, self.group)
         acknowledged, leadership = dict(self._acknowledged), self._leadership(coordinator)
@@ -125,7 +129,10 @@ class GroupLoad(Load):
             client.forget_coordinator(GROUP, self.group)
             return None
         found = {each.partition_index: each.committed_offset for each in answer.topics[0].partitions}
-        offsets = ", ".join(f"{offset} for {self.topic}-{index}" for index, offset in found.items())
+        if any(each.error_code == ErrorCode.UNSTABLE_OFFSET_COMMIT for each in answer.topics[0].partitions):
+            self._note(client.name, coordinator, "has to wait for a transaction")
+            return None
+        offsets = ", ".join(f"{offset} for {self.consumed}-{index}" for index, offset in found.items())
         self._note(client.name, coordinator, f"finds {offsets or 'none'}")
         if leadership is not None and leadership == self._leadership(coordinator):
             self._compare(client.name, acknowledged, found)
@@ -160,13 +167,19 @@ class GroupLoad(Load):
     def has_got_on(self) -> bool:
         """Everybody; and once more everywhere without one of them, whom nobody but the coordinator can miss: nobody
         else comes or goes any more, by which the group would lose whoever is not there."""
-        progress_us = min(self._acknowledged_us.values())
         if self._tried is None:
-            if progress_us > self._healed_us and all(member.is_at_work for member in self._members[:-1]):
+            if self.has_progressed() and all(member.is_at_work for member in self._members[:-1]):
                 self._tried = self._members[self._tried_number]
                 self._tried.meet_next(self._trial)
             return False
-        return NEVER_US < self._tried.idle_since_us < progress_us
+        return NEVER_US < self._tried.idle_since_us < self._progress_us
+
+    def has_progressed(self) -> bool:
+        return self._progress_us > self._healed_us
+
+    @property
+    def _progress_us(self) -> int:
+        return min(self._acknowledged_us.values())
 
     def stop(self) -> None:
         self._stopped_us = self.world.now_us

@@ -1,14 +1,14 @@
-"""A simulated member of a classic group: joins, is given partitions, works and commits, falls behind, leaves, dies, or
-joins and does nothing.
+"""A simulated member of a classic group: joins, is given partitions, works, falls behind, leaves, dies, or joins and
+does nothing. What its work is, is said elsewhere (`group_workers`, `copiers`).
 
-It does not read: what it commits for a partition grows from what it found committed, which is all that a coordinator is
-asked to keep. A commit whose outcome is not known may be carried out late; so it commits nothing more before it has
-joined again, in another generation, in which the late one is refused.
+It does not read: whatever it does for a partition begins where the group was found to be, which is all that a
+coordinator is asked to keep.
 """
 
 from __future__ import annotations
 
 import json
+from abc import ABC, abstractmethod
 from contextlib import suppress
 from enum import Enum
 from typing import TYPE_CHECKING
@@ -19,12 +19,6 @@ from strandline.simulation.coordinated import GROUP, MOVED, CoordinatedClient
 from strandline.wire.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
 from strandline.wire.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol, JoinGroupResponse
 from strandline.wire.messages.leave_group import LeaveGroupRequest, LeaveGroupResponse, MemberIdentity
-from strandline.wire.messages.offset_commit import (
-    OffsetCommitRequest,
-    OffsetCommitRequestPartition,
-    OffsetCommitRequestTopic,
-    OffsetCommitResponse,
-)
 from strandline.wire.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment, SyncGroupResponse
 
 if TYPE_CHECKING:
@@ -34,9 +28,7 @@ JOIN_VERSION = 5
 SYNC_VERSION = 3
 HEARTBEAT_VERSION = 3
 LEAVE_VERSION = 3
-COMMIT_VERSION = 7
 REBALANCE_TIMEOUT_MS = 6_000
-SUBSCRIPTION = b"\0\0\0\0\0\1\0\5tasks\xff\xff\xff\xff"
 NO_GENERATION = -1
 SECOND_US = 1_000_000
 AWAY_S = (10, 60)
@@ -69,7 +61,7 @@ class Fate(Enum):
     LINGER = 5  # joins anew, and sends heartbeats alone: nothing but the time for SyncGroup tells (KAFKA-12890)
 
 
-class GroupMember(CoordinatedClient):
+class GroupMember(CoordinatedClient, ABC):
     def __init__(self, load: GroupLoad, name: str, instance_id: str | None) -> None:
         simulation = load.simulation
         super().__init__(load.world, simulation.network, name, simulation.names)
@@ -119,7 +111,7 @@ class GroupMember(CoordinatedClient):
         await self._sync(joined)
 
     async def _enter(self) -> JoinGroupResponse:
-        protocol = JoinGroupRequestProtocol("range", SUBSCRIPTION)
+        protocol = JoinGroupRequestProtocol("range", subscription_to(self._load.consumed))
         request = JoinGroupRequest(
             self._load.group,
             self._session_timeout_ms,
@@ -235,34 +227,9 @@ class GroupMember(CoordinatedClient):
         answer = await self.ask_coordinator(GROUP, self._load.group, request, HeartbeatResponse, HEARTBEAT_VERSION)
         self._check(request, answer.error_code)
 
+    @abstractmethod
     async def _commit(self) -> None:
-        index = self.chance.choice(list(self._positions))
-        self._positions[index] += self.chance.randint(0, 3)
-        offset = self._positions[index]
-        partition = OffsetCommitRequestPartition(index, offset, committed_metadata=self.name)
-        request = OffsetCommitRequest(
-            self._load.group,
-            self._generation,
-            self._member_id,
-            group_instance_id=self._instance_id,
-            topics=[OffsetCommitRequestTopic(self._load.topic, partitions=[partition])],
-        )
-        sent_us, generation = self.world.now_us, self._generation
-        self._load.sent(index, offset)
-        commit = f"{self.name}: {offset} for {self._load.topic}-{index} in generation {generation}"
-        coordinator = await self.coordinator_of(GROUP, self._load.group)
-        self.world.note(f"{commit} is sent to {coordinator}")
-        try:
-            answer = await self.ask_coordinator(GROUP, self._load.group, request, OffsetCommitResponse, COMMIT_VERSION)
-        except PeerFailed as failure:
-            self.world.note(f"{commit} is not answered by {coordinator}: {failure}")
-            raise
-        error_code = ErrorCode(answer.topics[0].partitions[0].error_code)
-        is_committed = error_code is ErrorCode.NONE
-        outcome = f"committed by {coordinator}" if is_committed else f"refused by {coordinator}: {error_code.name}"
-        self.world.note(f"{commit} is {outcome}")
-        self._check(request, error_code)
-        self._load.committed(self.name, generation, index, offset, sent_us)
+        """Does something for one of its partitions, and commits how far it is."""
 
     def _check(self, request: object, code: int) -> None:
         """Raises `Again` unless it is all right."""
@@ -276,3 +243,8 @@ class GroupMember(CoordinatedClient):
             self._member_id = ""
         if error_code is not ErrorCode.NONE:
             raise Again
+
+
+def subscription_to(topic: str) -> bytes:
+    """Version 0 of what consumers say: one topic, and nothing else."""
+    return b"\0\0\0\0\0\1" + len(topic).to_bytes(2, "big") + topic.encode() + b"\xff\xff\xff\xff"
