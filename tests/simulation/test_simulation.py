@@ -188,6 +188,11 @@ def test_a_transcript_tells_what_clients_send_and_what_becomes_of_it() -> None:
         ("deletions", rf"writer: {A_BATCH} is acknowledged by b\d at offset \d+"),
         ("compaction", rf"clerk-\d: {A_BATCH} (is|counts as) acknowledged .*"),
         ("groups", r"(workers-\d|double of workers): \d+ for tasks-\d in generation \d+ is committed by b\d"),
+        (
+            "copying",
+            rf".*copiers.*: ({A_BATCH} (is|counts as) acknowledged .*"
+            r"|\d+ for originals-\d in generation \d+ is committed with its transaction)",
+        ),
         ("lookups", rf"\S+: {A_BATCH} (is|counts as) acknowledged .*"),
     ],
 )

@@ -149,4 +149,6 @@ class Copier(GroupMember):
             raise Again from failure
         if is_committed:
             self._positions[index] = copy.end
+            told = f"{copy.end} for {self._load.consumed}-{index} in generation {generation}"
+            self.world.note(f"{self.name}: {told} is committed with its transaction")
             self._load.committed(self.name, generation, index, copy.end, sent_us)
