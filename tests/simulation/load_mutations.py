@@ -35,9 +35,12 @@ from strandline.broker.turn import Turn
 from strandline.client.offsets import EARLIEST
 from strandline.controller import deletion
 from strandline.controller.states import ReplicaState
-from strandline.groups import classic_sync
+from strandline.groups import classic_sync, reconciliation
 from strandline.groups import shard as group_shard
 from strandline.groups.classic_group import ClassicGroup
+from strandline.groups.consumer_group import ConsumerGroup
+from strandline.groups.consumer_leave import consumer_timer_fired
+from strandline.groups.decisions import TimerKey, TimerKind
 from strandline.groups.offsets import NO_PRODUCER_ID, Offsets
 from strandline.log import lookup, names, producer_entry, producer_state
 from strandline.log.compaction_filter import CompactionFilter
@@ -61,6 +64,7 @@ from strandline.transactions.verification_requests import ProducerSupport
 TRANSACTIONS, GROUPS = ("transactions",), ("groups",)
 LOOKUPS = ("records", "lookups")
 COPYING = ("copying",)
+CONSUMER_GROUPS = ("consumer_groups",)
 CLEANED = ("transactions", "compaction")
 
 
@@ -304,6 +308,27 @@ def take_offsets_of_any_member(patch: Patch) -> None:
     patch.setattr(ClassicGroup, "check_commit", check)
 
 
+def give_away_what_is_owned(patch: Patch) -> None:
+    """Partitions of a consumer group go to their next owner at once (KIP-848)."""
+    original = reconciliation._step
+
+    def step(member: Any, target_epoch: int, target: Any, _: Any, owned: Any) -> Any:
+        return original(member, target_epoch, target, {}, owned)
+
+    patch.setattr(reconciliation, "_step", step)
+
+
+def never_fire(kind: TimerKind) -> Callable[[Patch], object]:
+    """Of the timers of consumer groups."""
+    original = consumer_timer_fired
+
+    def fired(state: Any, draft: Any, group: Any, key: TimerKey) -> None:
+        if key.kind is not kind:
+            original(state, draft, group, key)
+
+    return replaced(group_shard, "consumer_timer_fired", fired)
+
+
 def trust_every_life(patch: Patch) -> None:
     """What a broker said before it was started again counts (KIP-903). Each of three is enough: such a fetch is
     refused, or it does not bring its sender into the ISR, or the ISR is not written."""
@@ -479,6 +504,38 @@ LOAD_MUTATIONS = (
         invariant="CopiedOnce",
         seed=3,
         load=COPYING,
+    ),
+    Mutation(
+        "a partition of a consumer group is given away before it is let go",
+        give_away_what_is_owned,
+        ELECTIONS,
+        invariant="OneOwner",
+        seed=1,
+        load=CONSUMER_GROUPS,
+    ),
+    Mutation(
+        "members of any epoch commit",
+        replaced(ConsumerGroup, "check_commit", nothing),
+        ELECTIONS,
+        invariant="CommitsAreFenced",
+        seed=3,
+        load=CONSUMER_GROUPS,
+    ),
+    Mutation(
+        "a member of a consumer group that is silent is not missed",
+        never_fire(TimerKind.SESSION),
+        ELECTIONS,
+        invariant="Progress",
+        seed=1,
+        load=CONSUMER_GROUPS,
+    ),
+    Mutation(
+        "who does not let go of a partition is waited for",
+        never_fire(TimerKind.REVOCATION),
+        ELECTIONS,
+        invariant="Progress",
+        seed=3,
+        load=CONSUMER_GROUPS,
     ),
     Mutation(
         "records go before they are committed",

@@ -190,8 +190,7 @@ def test_a_transcript_tells_what_clients_send_and_what_becomes_of_it() -> None:
         ("groups", r"(workers-\d|double of workers): \d+ for tasks-\d in generation \d+ is committed by b\d"),
         (
             "copying",
-            rf".*copiers.*: ({A_BATCH} (is|counts as) acknowledged .*"
-            r"|\d+ for originals-\d in generation \d+ is committed with its transaction)",
+            rf".*copiers.*: ({A_BATCH} (is|counts as) acknowledged .*|\d+ for \S+ in generation \d+ is committed .*)",
         ),
         ("lookups", rf"\S+: {A_BATCH} (is|counts as) acknowledged .*"),
     ],

@@ -13,7 +13,8 @@ from strandline.broker.peers import PeerFailed
 from strandline.model.failures import ErrorCode
 from strandline.simulation.coordinated import GROUP
 from strandline.simulation.copies import Copy
-from strandline.simulation.group_members import Again, GroupMember
+from strandline.simulation.group_clients import Again
+from strandline.simulation.group_members import GroupMember
 from strandline.simulation.transaction_history import Transaction, TransactionalId
 from strandline.simulation.transaction_requests import NOBODY, GivenUp, Replaced
 from strandline.simulation.transactional_producers import TransactionalProducer

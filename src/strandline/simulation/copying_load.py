@@ -12,13 +12,14 @@ from strandline.model.partitions import TopicPartition
 from strandline.simulation.committed_readers import CommittedReader
 from strandline.simulation.copiers import Copier
 from strandline.simulation.copies import CopiedOnce
-from strandline.simulation.group_load import PARTITIONS, GroupLoad
+from strandline.simulation.group_load import GroupLoad
+from strandline.simulation.grouped_load import PARTITIONS
 from strandline.simulation.load import WantedTopic
 from strandline.simulation.transaction_load import TransactionLoad
 from strandline.simulation.transactional_load import TransactionalLoad
 
 if TYPE_CHECKING:
-    from strandline.simulation.group_members import GroupMember
+    from strandline.simulation.group_clients import GroupClient
     from strandline.simulation.simulation import Simulation
 
 PARTITIONS_WRITTEN = 2
@@ -45,7 +46,7 @@ class CopyingLoad(GroupLoad, TransactionalLoad):
             self._readers.append(self._make_reader(partition))
             self._readers[-1].start()
 
-    def _make_member(self, name: str, instance_id: str | None) -> GroupMember:
+    def _make_member(self, name: str, instance_id: str | None) -> GroupClient:
         return Copier(self, name, instance_id)
 
     def _make_reader(self, partition: TopicPartition) -> CommittedReader:
@@ -58,7 +59,7 @@ class CopyingLoad(GroupLoad, TransactionalLoad):
         TransactionalLoad.heal(self)
 
     def has_got_on(self) -> bool:
-        """Whether somebody is missed is shown where nothing else makes a group rebalance (`group_load`)."""
+        """Whether somebody is missed is shown where nothing else makes a group rebalance (`grouped_load`)."""
         return self.has_progressed()
 
     def is_settled(self) -> bool:

@@ -1,21 +1,16 @@
 """A simulated member of a classic group: joins, is given partitions, works, falls behind, leaves, dies, or joins and
-does nothing. What its work is, is said elsewhere (`group_workers`, `copiers`).
-
-It does not read: whatever it does for a partition begins where the group was found to be, which is all that a
-coordinator is asked to keep.
-"""
+does nothing. What its work is, is said elsewhere (`group_workers`, `copiers`)."""
 
 from __future__ import annotations
 
 import json
-from abc import ABC, abstractmethod
 from contextlib import suppress
-from enum import Enum
 from typing import TYPE_CHECKING
 
 from strandline.broker.peers import PeerFailed
 from strandline.model.failures import ErrorCode
-from strandline.simulation.coordinated import GROUP, MOVED, CoordinatedClient
+from strandline.simulation.coordinated import GROUP, MOVED
+from strandline.simulation.group_clients import Again, GroupClient
 from strandline.wire.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
 from strandline.wire.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol, JoinGroupResponse
 from strandline.wire.messages.leave_group import LeaveGroupRequest, LeaveGroupResponse, MemberIdentity
@@ -29,13 +24,8 @@ SYNC_VERSION = 3
 HEARTBEAT_VERSION = 3
 LEAVE_VERSION = 3
 REBALANCE_TIMEOUT_MS = 6_000
+SESSION_TIMEOUTS_MS = (2_000, 6_000)
 NO_GENERATION = -1
-SECOND_US = 1_000_000
-AWAY_S = (10, 60)
-AWAY_LOOK_MS = 500
-NEVER_US = -1
-FOR_EVER_US = 1 << 62
-BUSY_COMMITS, QUIET_COMMITS = 0.6, 0.05  # the share of beats at which it commits
 
 EXPECTED = MOVED | {
     ErrorCode.NONE,
@@ -48,59 +38,13 @@ EXPECTED = MOVED | {
 }
 
 
-class Again(Exception):
-    """It has to join again, as the member that it is or as another."""
-
-
-class Fate(Enum):
-    WORK = 0
-    LEAVE = 1
-    DIE = 2
-    SLEEP = 3  # for longer than its session
-    STAY_AWAY = 4  # dead, and not started again for long: nothing but its session tells
-    LINGER = 5  # joins anew, and sends heartbeats alone: nothing but the time for SyncGroup tells (KAFKA-12890)
-
-
-class GroupMember(CoordinatedClient, ABC):
+class GroupMember(GroupClient):
     def __init__(self, load: GroupLoad, name: str, instance_id: str | None) -> None:
-        simulation = load.simulation
-        super().__init__(load.world, simulation.network, name, simulation.names)
-        self.is_stopping = False
-        self.is_done = False
+        super().__init__(load, name, instance_id, load.world.chance(f"session of {name}").choice(SESSION_TIMEOUTS_MS))
         self._load = load
-        self._instance_id = instance_id
-        self._session_timeout_ms = self.chance.choice((2_000, 6_000))
         self._member_id = ""
         self._generation = NO_GENERATION
-        self._positions: dict[int, int] = {}
-        self._next_fate: Fate | None = None  # if somebody says so
         self._is_to_linger = False
-        self._back_us = 0  # from when on it is away no more
-        self.idle_since_us = NEVER_US  # when it last went away, or began to linger
-
-    def start(self) -> None:
-        self.begin(self._run())
-
-    @property
-    def is_at_work(self) -> bool:
-        return bool(self._positions)
-
-    def meet_next(self, fate: Fate) -> None:
-        self._next_fate, self.idle_since_us = fate, NEVER_US
-
-    def come_back(self) -> None:
-        self._back_us = 0
-
-    async def _run(self) -> None:
-        while not self.is_stopping:
-            try:
-                await self._join()
-                await self._work()
-            except (Again, PeerFailed):
-                self._positions = {}
-            await self.pause(self.pace.of(self.chance.randint(10, 200)))
-        await self._leave()
-        self.is_done = True
 
     # Membership.
 
@@ -169,15 +113,6 @@ class GroupMember(CoordinatedClient, ABC):
             await self.pause(self._session_timeout_ms // 3)
             await self._beat()
 
-    async def _stay_away(self) -> None:
-        self._member_id, self._positions = "", {}
-        self.idle_since_us = self.world.now_us
-        self.world.tell(f"{self.name} stays away")
-        away_us = FOR_EVER_US if self._load.is_healed else self.chance.randint(*AWAY_S) * SECOND_US
-        self._back_us = self.world.now_us + away_us
-        while self.world.now_us < self._back_us and not self.is_stopping:
-            await self.pause(AWAY_LOOK_MS)
-
     async def _leave(self) -> None:
         request = LeaveGroupRequest(self._load.group, members=[MemberIdentity(self._member_id, self._instance_id)])
         if self._member_id:
@@ -185,51 +120,19 @@ class GroupMember(CoordinatedClient, ABC):
                 await self.ask_coordinator(GROUP, self._load.group, request, LeaveGroupResponse, LEAVE_VERSION)
         self._member_id, self._generation = "", NO_GENERATION
 
-    # Work.
+    def _forget_itself(self) -> None:
+        self._member_id = ""
 
-    async def _work(self) -> None:
-        while not self.is_stopping:
-            await self._meet(self._fate())
-            await self.pause(min(self.pace.pause_ms(), self._session_timeout_ms // 2))
-            if self._positions and self.chance.random() < (QUIET_COMMITS if self._is_quiet else BUSY_COMMITS):
-                await self._commit()
-            else:
-                await self._beat()
-
-    @property
-    def _is_quiet(self) -> bool:
-        return self.world.seasons.quiet_left_us(self.world.now_us) > 0
-
-    def _fate(self) -> Fate:
-        if self._next_fate is not None:
-            fate, self._next_fate = self._next_fate, None
-            return fate
-        if self._load.is_healed or self._is_quiet:
-            return Fate.WORK
-        return self.chance.choices(list(Fate), (100, 2, 1, 1, 1, 1))[0]
-
-    async def _meet(self, fate: Fate) -> None:
-        if fate is Fate.SLEEP:
-            await self.pause(self._session_timeout_ms * 2)
-        if fate in (Fate.WORK, Fate.SLEEP):
-            return
-        if fate is Fate.STAY_AWAY:
-            await self._stay_away()
-        elif fate is Fate.DIE:
-            self._member_id = ""
-        else:
-            await self._leave()
-        self._is_to_linger = fate is Fate.LINGER
+    async def _be_about_to_linger(self) -> None:
+        """It joins anew, and sends heartbeats alone (KAFKA-12890)."""
+        await self._leave()
+        self._is_to_linger = True
         raise Again
 
     async def _beat(self) -> None:
         request = HeartbeatRequest(self._load.group, self._generation, self._member_id, self._instance_id)
         answer = await self.ask_coordinator(GROUP, self._load.group, request, HeartbeatResponse, HEARTBEAT_VERSION)
         self._check(request, answer.error_code)
-
-    @abstractmethod
-    async def _commit(self) -> None:
-        """Does something for one of its partitions, and commits how far it is."""
 
     def _check(self, request: object, code: int) -> None:
         """Raises `Again` unless it is all right."""
