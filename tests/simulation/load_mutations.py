@@ -486,7 +486,7 @@ LOAD_MUTATIONS = (
         replaced(group_shard, "sync_timer_fired", nothing),
         ELECTIONS,
         invariant="Progress",
-        seed=2,
+        seed=4,
         load=GROUPS,
     ),
     Mutation(

@@ -47,7 +47,7 @@ class GroupClient(CoordinatedClient, ABC):
         self._session_timeout_ms = session_timeout_ms
         self._positions: dict[int, int] = {}  # of its partitions
         self._next_fate: Fate | None = None  # if somebody says so
-        self._back_us = 0  # from when on it is away no more
+        self._back_us = 0  # from when on it is away, or lingers, no more
         self.idle_since_us = NEVER_US  # when it last left, went away, or began to linger
         self._grouped = load
 

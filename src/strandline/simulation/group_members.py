@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from strandline.broker.peers import PeerFailed
 from strandline.model.failures import ErrorCode
 from strandline.simulation.coordinated import GROUP, MOVED
-from strandline.simulation.group_clients import Again, GroupClient
+from strandline.simulation.group_clients import FOR_EVER_US, Again, GroupClient
 from strandline.wire.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
 from strandline.wire.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol, JoinGroupResponse
 from strandline.wire.messages.leave_group import LeaveGroupRequest, LeaveGroupResponse, MemberIdentity
@@ -106,10 +106,11 @@ class GroupMember(GroupClient):
         ]
 
     async def _linger(self) -> None:
-        """Until it is thrown out, or the group goes on without it."""
-        self._is_to_linger, self.idle_since_us = False, self.world.now_us
+        """Until it is thrown out, or the group goes on without it. Where another coordinator has taken over, which
+        does not know who has not synced yet (nor does Kafka's), it goes on until somebody says so."""
+        self._is_to_linger, self.idle_since_us, self._back_us = False, self.world.now_us, FOR_EVER_US
         self.world.tell(f"{self.name} asks for no partitions in generation {self._generation}")
-        while not self.is_stopping:
+        while self.world.now_us < self._back_us and not self.is_stopping:
             await self.pause(self._session_timeout_ms // 3)
             await self._beat()
 
