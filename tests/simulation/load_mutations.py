@@ -35,8 +35,12 @@ from strandline.broker.turn import Turn
 from strandline.client.offsets import EARLIEST
 from strandline.controller import deletion
 from strandline.controller.states import ReplicaState
-from strandline.groups import classic_sync
+from strandline.groups import classic_sync, reconciliation
+from strandline.groups import shard as group_shard
 from strandline.groups.classic_group import ClassicGroup
+from strandline.groups.consumer_group import ConsumerGroup
+from strandline.groups.consumer_leave import consumer_timer_fired
+from strandline.groups.decisions import TimerKey, TimerKind
 from strandline.groups.offsets import NO_PRODUCER_ID, Offsets
 from strandline.log import lookup, names, producer_entry, producer_state
 from strandline.log.compaction_filter import CompactionFilter
@@ -59,6 +63,8 @@ from strandline.transactions.verification_requests import ProducerSupport
 
 TRANSACTIONS, GROUPS = ("transactions",), ("groups",)
 LOOKUPS = ("records", "lookups")
+COPYING = ("copying",)
+CONSUMER_GROUPS = ("consumer_groups",)
 CLEANED = ("transactions", "compaction")
 
 
@@ -291,6 +297,38 @@ def take_any_marker(patch: Patch) -> None:
     patch.setattr(producer_state, "refuse_fenced_marker", nothing)
 
 
+def take_offsets_of_any_member(patch: Patch) -> None:
+    """In transactions, of whatever generation: a zombie's count beside those of who has its partitions (KIP-447)."""
+    original = ClassicGroup.check_commit
+
+    def check(self: ClassicGroup, *member: Any, is_transactional: bool) -> None:
+        if not is_transactional:
+            original(self, *member, is_transactional=False)
+
+    patch.setattr(ClassicGroup, "check_commit", check)
+
+
+def give_away_what_is_owned(patch: Patch) -> None:
+    """Partitions of a consumer group go to their next owner at once (KIP-848)."""
+    original = reconciliation._step
+
+    def step(member: Any, target_epoch: int, target: Any, _: Any, owned: Any) -> Any:
+        return original(member, target_epoch, target, {}, owned)
+
+    patch.setattr(reconciliation, "_step", step)
+
+
+def never_fire(kind: TimerKind) -> Callable[[Patch], object]:
+    """Of the timers of consumer groups."""
+    original = consumer_timer_fired
+
+    def fired(state: Any, draft: Any, group: Any, key: TimerKey) -> None:
+        if key.kind is not kind:
+            original(state, draft, group, key)
+
+    return replaced(group_shard, "consumer_timer_fired", fired)
+
+
 def trust_every_life(patch: Patch) -> None:
     """What a broker said before it was started again counts (KIP-903). Each of three is enough: such a fetch is
     refused, or it does not bring its sender into the ISR, or the ISR is not written."""
@@ -434,6 +472,70 @@ LOAD_MUTATIONS = (
         invariant="CommitsAreFenced",
         seed=2,
         load=GROUPS,
+    ),
+    Mutation(
+        "a member that is silent is not missed",
+        replaced(group_shard, "session_timer_fired", nothing),
+        ELECTIONS,
+        invariant="Progress",
+        seed=1,
+        load=GROUPS,
+    ),
+    Mutation(
+        "a member that joins and never syncs is waited for",  # KAFKA-12890
+        replaced(group_shard, "sync_timer_fired", nothing),
+        ELECTIONS,
+        invariant="Progress",
+        seed=4,
+        load=GROUPS,
+    ),
+    Mutation(
+        "members of any generation commit in transactions",
+        take_offsets_of_any_member,
+        ELECTIONS,
+        invariant="CommitsAreFenced",
+        seed=1,
+        load=COPYING,
+    ),
+    Mutation(
+        "who takes over a partition does not wait for its open transaction",
+        replaced(Offsets, "is_pending", lambda *_: False),
+        ELECTIONS,
+        invariant="CopiedOnce",
+        seed=3,
+        load=COPYING,
+    ),
+    Mutation(
+        "a partition of a consumer group is given away before it is let go",
+        give_away_what_is_owned,
+        ELECTIONS,
+        invariant="OneOwner",
+        seed=1,
+        load=CONSUMER_GROUPS,
+    ),
+    Mutation(
+        "members of any epoch commit",
+        replaced(ConsumerGroup, "check_commit", nothing),
+        ELECTIONS,
+        invariant="CommitsAreFenced",
+        seed=3,
+        load=CONSUMER_GROUPS,
+    ),
+    Mutation(
+        "a member of a consumer group that is silent is not missed",
+        never_fire(TimerKind.SESSION),
+        ELECTIONS,
+        invariant="Progress",
+        seed=1,
+        load=CONSUMER_GROUPS,
+    ),
+    Mutation(
+        "who does not let go of a partition is waited for",
+        never_fire(TimerKind.REVOCATION),
+        ELECTIONS,
+        invariant="Progress",
+        seed=3,
+        load=CONSUMER_GROUPS,
     ),
     Mutation(
         "records go before they are committed",

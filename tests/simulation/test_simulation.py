@@ -187,7 +187,11 @@ def test_a_transcript_tells_what_clients_send_and_what_becomes_of_it() -> None:
         ("transactions", rf"\S+: {A_BATCH} (is|counts as) acknowledged .*"),
         ("deletions", rf"writer: {A_BATCH} is acknowledged by b\d at offset \d+"),
         ("compaction", rf"clerk-\d: {A_BATCH} (is|counts as) acknowledged .*"),
-        ("groups", r"(worker-\d|double): \d+ for tasks-\d in generation \d+ is committed by b\d"),
+        ("groups", r"(workers-\d|double of workers): \d+ for tasks-\d in generation \d+ is committed by b\d"),
+        (
+            "copying",
+            rf".*copiers.*: ({A_BATCH} (is|counts as) acknowledged .*|\d+ for \S+ in generation \d+ is committed .*)",
+        ),
         ("lookups", rf"\S+: {A_BATCH} (is|counts as) acknowledged .*"),
     ],
 )

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 LEAP_MINUTES_MAX = 25
 WRONG_S = (5, 40)
 # What holds of these goes by the clock on the wall, in Kafka too: what expires does so early or late.
-LOADS_BY_THE_WALL = frozenset({"transactions", "retention", "compaction", "deletions"})
+LOADS_BY_THE_WALL = frozenset({"transactions", "copying", "retention", "compaction", "deletions"})
 
 
 class ClockFaults:

@@ -11,13 +11,13 @@ from strandline.simulation.observed import Batch, Kind
 from strandline.wire.messages.fetch import AbortedTransaction, PartitionData
 
 if TYPE_CHECKING:
-    from strandline.simulation.transaction_load import TransactionLoad
+    from strandline.simulation.transactional_load import TransactionalLoad
 
 
 class CommittedReader(Consumer):
     isolation_level = READ_COMMITTED
 
-    def __init__(self, load: TransactionLoad, name: str, partition: TopicPartition) -> None:
+    def __init__(self, load: TransactionalLoad, name: str, partition: TopicPartition) -> None:
         simulation = load.simulation
         super().__init__(load.world, simulation.network, name, simulation.names, partition, load.records)
         self._load = load

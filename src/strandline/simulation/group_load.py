@@ -1,72 +1,44 @@
-"""The load of groups: members that come and go, whose commits must be found again by whoever has the partition next.
-
-What is found is held against what was acknowledged only where the broker that was asked led the group's partition all
-the while: one that was replaced and does not know it answers from what it has, in Kafka too.
-"""
+"""The load of groups of the classic protocol: one assignment in a generation, and no commits of those that are past."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, ClassVar
 
-from strandline.broker.cluster_image import CONSUMER_OFFSETS
-from strandline.broker.peers import PeerFailed
-from strandline.model.failures import ErrorCode
-from strandline.model.partitions import TopicPartition
-from strandline.simulation.coordinated import GROUP, MOVED, CoordinatedClient
-from strandline.simulation.group_members import GroupMember
-from strandline.simulation.load import Load, WantedTopic
-from strandline.wire.messages.offset_fetch import OffsetFetchRequest, OffsetFetchRequestTopic, OffsetFetchResponse
+from strandline.simulation.group_clients import GroupClient
+from strandline.simulation.group_workers import Worker
+from strandline.simulation.grouped_load import PARTITIONS, GroupedLoad
+from strandline.simulation.load import WantedTopic
 
 if TYPE_CHECKING:
     from strandline.simulation.simulation import Simulation
 
 SECOND_US = 1_000_000
-OFFSET_FETCH_VERSION = 7
-PARTITIONS = 4
-INSTANCES = (None, None, "fixture-0", "fixture-1")
-NOTHING = -1
 
 
-class GroupLoad(Load):
+class GroupLoad(GroupedLoad):
     name = "groups"
-    topic = "tasks"
+    consumed = "tasks"
     group = "workers"
-    topics = (WantedTopic(topic, PARTITIONS, {}),)
+    instances: tuple[str | None, ...] = (None, None, "fixture-0", "fixture-1")
+    topics: tuple[WantedTopic, ...] = (WantedTopic(consumed, PARTITIONS, {}),)
     properties: ClassVar = {"group.min.session.timeout.ms": "1000", "group.initial.rebalance.delay.ms": "500"}
 
     def __init__(self, simulation: Simulation) -> None:
         super().__init__(simulation)
-        self.indexes = list(range(PARTITIONS))
-        self._sent: dict[int, set[int]] = {index: {NOTHING} for index in self.indexes}
-        self._acknowledged = dict.fromkeys(self.indexes, NOTHING)
-        self._acknowledged_us = dict.fromkeys(self.indexes, 0)
         self._marks: dict[int, str] = {}  # of assignments, by generation
         self._owners: dict[tuple[int, int], str] = {}  # by generation and partition
         self._generation = 0  # the highest that somebody was given partitions in
         self._generation_us = 0
-        self._members: list[GroupMember] = []
-        self.is_healed = False
-        self._healed_us = self._stopped_us = self._inspected_us = 0
 
     def start(self) -> None:
-        simulation = self.simulation
-        for number, instance_id in enumerate(INSTANCES):
-            member = GroupMember(self, f"worker-{number}", instance_id)
-            self._members.append(member)
-            member.start()
-        # The same again, who does not know of the first: they throw each other out.
-        self._members.append(GroupMember(self, "double", INSTANCES[-1]))
+        super().start()
+        # The last one again, who does not know of the first: they throw each other out.
+        self._members.append(self._make_member(f"double of {self.group}", self.instances[-1]))
         self.world.after(20 * SECOND_US, self._members[-1].start)
-        inspector = CoordinatedClient(self.world, simulation.network, "inspector", simulation.names)
-        inspector.begin(self._inspect(inspector))
 
-    async def _inspect(self, inspector: CoordinatedClient) -> None:
-        while True:
-            began_us = self.world.now_us
-            if await self._look(inspector, self.indexes) is not None:
-                self._inspected_us = began_us
-            await inspector.pause(inspector.pace.of(inspector.chance.randint(500, 5_000)))
+    def _make_member(self, name: str, instance_id: str | None) -> GroupClient:
+        return Worker(self, name, instance_id)
 
     # What members did and heard.
 
@@ -82,87 +54,16 @@ class GroupLoad(Load):
             self._generation, self._generation_us = generation, self.world.now_us
             self.world.tell(f"generation {generation} of {self.group}, by {mark}")
 
-    def sent(self, index: int, offset: int) -> None:
-        self._sent[index].add(offset)
-
     def committed(self, who: str, generation: int, index: int, offset: int, sent_us: int) -> None:
-        self.simulation.history.acknowledged_count += 1
         if generation < self._generation and sent_us > self._generation_us:
             self.complain(
                 "CommitsAreFenced",
                 f"{who} commits in generation {generation}, after somebody was given partitions in {self._generation}",
             )
-        self._acknowledged[index] = max(self._acknowledged[index], offset)
-        self._acknowledged_us[index] = self.world.now_us
-
-    async def positions(self, client: CoordinatedClient, partitions: Sequence[int]) -> dict[int, int]:
-        """Where whoever has been given these partitions goes on."""
-        while True:
-            found = await self._look(client, partitions)
-            if found is not None:
-                return {index: max(found[index], 0) for index in partitions}
-            await client.pause(client.retry_backoff_ms)
-
-    async def _look(self, client: CoordinatedClient, partitions: Sequence[int]) -> dict[int, int] | None:
-        topic = OffsetFetchRequestTopic(self.topic, list(partitions))
-        request = OffsetFetchRequest(self.group, [topic], require_stable=True)
-        coordinator = await client.coordinator_of(GROUP, self.group)
-        acknowledged, leadership = dict(self._acknowledged), self._leadership(coordinator)
-        try:
-            answer = await client.ask_coordinator(GROUP, self.group, request, OffsetFetchResponse, OFFSET_FETCH_VERSION)
-        except PeerFailed as failure:
-            self._note(client.name, coordinator, f"hears nothing: {failure}")
-            return None
-        if answer.error_code:
-            self._note(client.name, coordinator, f"is refused: {ErrorCode(answer.error_code).name}")
-            if answer.error_code not in MOVED:
-                name = ErrorCode(answer.error_code).name
-                self.complain("ExpectedErrors", f"{client.name} asked for offsets and was told {name}")
-            client.forget_coordinator(GROUP, self.group)
-            return None
-        found = {each.partition_index: each.committed_offset for each in answer.topics[0].partitions}
-        offsets = ", ".join(f"{offset} for {self.topic}-{index}" for index, offset in found.items())
-        self._note(client.name, coordinator, f"finds {offsets or 'none'}")
-        if leadership is not None and leadership == self._leadership(coordinator):
-            self._compare(client.name, acknowledged, found)
-        return found
-
-    def _note(self, who: str, coordinator: str, outcome: str) -> None:
-        self.world.note(f"{who} asks {coordinator} for the offsets of {self.group} and {outcome}")
-
-    def _leadership(self, broker: str) -> int | None:
-        return self.simulation.observer.leadership(broker, TopicPartition(CONSUMER_OFFSETS, 0))
-
-    def _compare(self, who: str, acknowledged: dict[int, int], found: dict[int, int]) -> None:
-        for index, offset in found.items():
-            if offset < acknowledged[index]:
-                self.complain(
-                    "CommitsStay",
-                    f"{who} finds {offset} for partition {index}, and {acknowledged[index]} was committed",
-                )
-            if offset not in self._sent[index]:
-                self.complain("CommitsStay", f"{who} finds {offset} for partition {index}, which nobody committed")
+        self.acknowledge(index, offset)
 
     # The end.
 
     def heal(self) -> None:
-        self._healed_us = self.world.now_us
-        self.is_healed = True
-        for member in self._members:
-            member.pace.hurry()
+        super().heal()
         self._members[-1].is_stopping = True  # or the doubles would go on throwing each other out
-
-    def has_got_on(self) -> bool:
-        return min(self._acknowledged_us.values()) > self._healed_us
-
-    def stop(self) -> None:
-        self._stopped_us = self.world.now_us
-        for member in self._members:
-            member.is_stopping = True
-
-    def is_done(self) -> bool:
-        return all(member.is_done for member in self._members)
-
-    def is_settled(self) -> bool:
-        """Everything that was committed has been looked at once more."""
-        return self._inspected_us > self._stopped_us

@@ -1,29 +1,19 @@
-"""A simulated member of a classic group: joins, is given partitions, works and commits, falls behind, leaves or dies.
-
-It does not read: what it commits for a partition grows from what it found committed, which is all that a coordinator is
-asked to keep. A commit whose outcome is not known may be carried out late; so it commits nothing more before it has
-joined again, in another generation, in which the late one is refused.
-"""
+"""A simulated member of a classic group: joins, is given partitions, works, falls behind, leaves, dies, or joins and
+does nothing. What its work is, is said elsewhere (`group_workers`, `copiers`)."""
 
 from __future__ import annotations
 
 import json
 from contextlib import suppress
-from enum import Enum
 from typing import TYPE_CHECKING
 
 from strandline.broker.peers import PeerFailed
 from strandline.model.failures import ErrorCode
-from strandline.simulation.coordinated import GROUP, MOVED, CoordinatedClient
+from strandline.simulation.coordinated import GROUP, MOVED
+from strandline.simulation.group_clients import FOR_EVER_US, Again, GroupClient
 from strandline.wire.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
 from strandline.wire.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol, JoinGroupResponse
 from strandline.wire.messages.leave_group import LeaveGroupRequest, LeaveGroupResponse, MemberIdentity
-from strandline.wire.messages.offset_commit import (
-    OffsetCommitRequest,
-    OffsetCommitRequestPartition,
-    OffsetCommitRequestTopic,
-    OffsetCommitResponse,
-)
 from strandline.wire.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment, SyncGroupResponse
 
 if TYPE_CHECKING:
@@ -33,11 +23,9 @@ JOIN_VERSION = 5
 SYNC_VERSION = 3
 HEARTBEAT_VERSION = 3
 LEAVE_VERSION = 3
-COMMIT_VERSION = 7
 REBALANCE_TIMEOUT_MS = 6_000
-SUBSCRIPTION = b"\0\0\0\0\0\1\0\5tasks\xff\xff\xff\xff"
+SESSION_TIMEOUTS_MS = (2_000, 6_000)
 NO_GENERATION = -1
-BUSY_COMMITS, QUIET_COMMITS = 0.6, 0.05  # the share of beats at which it commits
 
 EXPECTED = MOVED | {
     ErrorCode.NONE,
@@ -50,48 +38,24 @@ EXPECTED = MOVED | {
 }
 
 
-class Again(Exception):
-    """It has to join again, as the member that it is or as another."""
-
-
-class Fate(Enum):
-    WORK = 0
-    LEAVE = 1
-    DIE = 2
-    SLEEP = 3  # for longer than its session
-
-
-class GroupMember(CoordinatedClient):
+class GroupMember(GroupClient):
     def __init__(self, load: GroupLoad, name: str, instance_id: str | None) -> None:
-        simulation = load.simulation
-        super().__init__(load.world, simulation.network, name, simulation.names)
-        self.is_stopping = False
-        self.is_done = False
+        super().__init__(load, name, instance_id, load.world.chance(f"session of {name}").choice(SESSION_TIMEOUTS_MS))
         self._load = load
-        self._instance_id = instance_id
-        self._session_timeout_ms = self.chance.choice((2_000, 6_000))
         self._member_id = ""
         self._generation = NO_GENERATION
-        self._positions: dict[int, int] = {}
-
-    def start(self) -> None:
-        self.begin(self._run())
-
-    async def _run(self) -> None:
-        while not self.is_stopping:
-            try:
-                await self._join()
-                await self._work()
-            except (Again, PeerFailed):
-                self._positions = {}
-            await self.pause(self.pace.of(self.chance.randint(10, 200)))
-        await self._leave()
-        self.is_done = True
+        self._is_to_linger = False
 
     # Membership.
 
     async def _join(self) -> None:
-        protocol = JoinGroupRequestProtocol("range", SUBSCRIPTION)
+        joined = await self._enter()
+        if self._is_to_linger:
+            await self._linger()
+        await self._sync(joined)
+
+    async def _enter(self) -> JoinGroupResponse:
+        protocol = JoinGroupRequestProtocol("range", subscription_to(self._load.consumed))
         request = JoinGroupRequest(
             self._load.group,
             self._session_timeout_ms,
@@ -113,7 +77,7 @@ class GroupMember(CoordinatedClient):
             self._member_id = answer.member_id
         self._check(request, answer.error_code)
         self._member_id, self._generation = answer.member_id, answer.generation_id
-        await self._sync(answer)
+        return answer
 
     async def _sync(self, joined: JoinGroupResponse) -> None:
         assignments = self._assign(joined) if joined.leader == self._member_id else []
@@ -141,6 +105,15 @@ class GroupMember(CoordinatedClient):
             for place, member in enumerate(members)
         ]
 
+    async def _linger(self) -> None:
+        """Until it is thrown out, or the group goes on without it. Where another coordinator has taken over, which
+        does not know who has not synced yet (nor does Kafka's), it goes on until somebody says so."""
+        self._is_to_linger, self.idle_since_us, self._back_us = False, self.world.now_us, FOR_EVER_US
+        self.world.tell(f"{self.name} asks for no partitions in generation {self._generation}")
+        while self.world.now_us < self._back_us and not self.is_stopping:
+            await self.pause(self._session_timeout_ms // 3)
+            await self._beat()
+
     async def _leave(self) -> None:
         request = LeaveGroupRequest(self._load.group, members=[MemberIdentity(self._member_id, self._instance_id)])
         if self._member_id:
@@ -148,69 +121,19 @@ class GroupMember(CoordinatedClient):
                 await self.ask_coordinator(GROUP, self._load.group, request, LeaveGroupResponse, LEAVE_VERSION)
         self._member_id, self._generation = "", NO_GENERATION
 
-    # Work.
+    def _forget_itself(self) -> None:
+        self._member_id = ""
 
-    async def _work(self) -> None:
-        while not self.is_stopping:
-            await self._meet(self._fate())
-            await self.pause(min(self.pace.pause_ms(), self._session_timeout_ms // 2))
-            if self._positions and self.chance.random() < (QUIET_COMMITS if self._is_quiet else BUSY_COMMITS):
-                await self._commit()
-            else:
-                await self._beat()
-
-    @property
-    def _is_quiet(self) -> bool:
-        return self.world.seasons.quiet_left_us(self.world.now_us) > 0
-
-    def _fate(self) -> Fate:
-        if self._load.is_healed or self._is_quiet:
-            return Fate.WORK
-        return self.chance.choices(list(Fate), (100, 2, 1, 1))[0]
-
-    async def _meet(self, fate: Fate) -> None:
-        if fate is Fate.LEAVE:
-            await self._leave()
-            raise Again
-        if fate is Fate.DIE:
-            self._member_id = ""
-            raise Again
-        if fate is Fate.SLEEP:
-            await self.pause(self._session_timeout_ms * 2)
+    async def _be_about_to_linger(self) -> None:
+        """It joins anew, and sends heartbeats alone (KAFKA-12890)."""
+        await self._leave()
+        self._is_to_linger = True
+        raise Again
 
     async def _beat(self) -> None:
         request = HeartbeatRequest(self._load.group, self._generation, self._member_id, self._instance_id)
         answer = await self.ask_coordinator(GROUP, self._load.group, request, HeartbeatResponse, HEARTBEAT_VERSION)
         self._check(request, answer.error_code)
-
-    async def _commit(self) -> None:
-        index = self.chance.choice(list(self._positions))
-        self._positions[index] += self.chance.randint(0, 3)
-        offset = self._positions[index]
-        partition = OffsetCommitRequestPartition(index, offset, committed_metadata=self.name)
-        request = OffsetCommitRequest(
-            self._load.group,
-            self._generation,
-            self._member_id,
-            group_instance_id=self._instance_id,
-            topics=[OffsetCommitRequestTopic(self._load.topic, partitions=[partition])],
-        )
-        sent_us, generation = self.world.now_us, self._generation
-        self._load.sent(index, offset)
-        commit = f"{self.name}: {offset} for {self._load.topic}-{index} in generation {generation}"
-        coordinator = await self.coordinator_of(GROUP, self._load.group)
-        self.world.note(f"{commit} is sent to {coordinator}")
-        try:
-            answer = await self.ask_coordinator(GROUP, self._load.group, request, OffsetCommitResponse, COMMIT_VERSION)
-        except PeerFailed as failure:
-            self.world.note(f"{commit} is not answered by {coordinator}: {failure}")
-            raise
-        error_code = ErrorCode(answer.topics[0].partitions[0].error_code)
-        is_committed = error_code is ErrorCode.NONE
-        outcome = f"committed by {coordinator}" if is_committed else f"refused by {coordinator}: {error_code.name}"
-        self.world.note(f"{commit} is {outcome}")
-        self._check(request, error_code)
-        self._load.committed(self.name, generation, index, offset, sent_us)
 
     def _check(self, request: object, code: int) -> None:
         """Raises `Again` unless it is all right."""
@@ -224,3 +147,8 @@ class GroupMember(CoordinatedClient):
             self._member_id = ""
         if error_code is not ErrorCode.NONE:
             raise Again
+
+
+def subscription_to(topic: str) -> bytes:
+    """Version 0 of what consumers say: one topic, and nothing else."""
+    return b"\0\0\0\0\0\1" + len(topic).to_bytes(2, "big") + topic.encode() + b"\xff\xff\xff\xff"

@@ -19,7 +19,7 @@ from strandline.simulation.lookups import Question, Shown, Times
 from strandline.simulation.observed import PartitionTruth
 from strandline.simulation.retention_load import RetentionLoad
 from strandline.simulation.searchers import Searcher
-from strandline.simulation.transaction_load import TransactionLoad
+from strandline.simulation.transactional_load import TransactionalLoad
 from strandline.simulation.written_load import KeptProducer, Written, WrittenLoad
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ class LookupLoad(WrittenLoad):
         self.written: Written = {}
         self.times = Times(self.written)
         self.partitions: list[TopicPartition] = []
-        self._transactions: TransactionLoad | None = None
+        self._transactional: list[TransactionalLoad] = []
         self._producers: list[Diarist] = []
         self._searchers = [Searcher(self, f"searcher-{number}") for number in range(SEARCHERS)]
 
@@ -58,7 +58,7 @@ class LookupLoad(WrittenLoad):
         # A topic that comes and goes has no end that only goes up.
         topics = [topic for load in simulation.loads if load.name != DeletionLoad.name for topic in load.topics]
         self.partitions = [TopicPartition(topic.name, index) for topic in topics for index in range(topic.partitions)]
-        self._transactions = next((load for load in simulation.loads if isinstance(load, TransactionLoad)), None)
+        self._transactional = [load for load in simulation.loads if isinstance(load, TransactionalLoad)]
         for number in range(2):
             producer = Diarist(self, f"diarist-{number}", self.partition, self.written)
             self._producers.append(producer)
@@ -91,8 +91,9 @@ class LookupLoad(WrittenLoad):
 
     def _stable_end(self, truth: PartitionTruth) -> int:
         first_open = None
-        if self._transactions is not None and truth.name in self._transactions.partitions:
-            first_open = self._transactions.history.of_partition(truth.name).first_open_offset
+        for load in self._transactional:
+            if truth.name in load.partitions:
+                first_open = load.history.of_partition(truth.name).first_open_offset
         return truth.committed_end if first_open is None else first_open
 
     # The end.

@@ -5,14 +5,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar
 
-from strandline.broker.cluster_image import CONSUMER_OFFSETS
-from strandline.model.partitions import TopicPartition
 from strandline.simulation.committed_readers import CommittedReader
 from strandline.simulation.consumers import Consumer
-from strandline.simulation.load import COMPACTED, COMPACTION, Load, WantedTopic
+from strandline.simulation.load import COMPACTED, COMPACTION, WantedTopic
 from strandline.simulation.producers import Producer
-from strandline.simulation.transaction_history import Transaction, TransactionalId, TransactionHistory
-from strandline.simulation.transaction_invariants import LastStableOffset, WholeTransactions, ZombiesAreFenced
+from strandline.simulation.transaction_history import TransactionalId
+from strandline.simulation.transactional_load import TransactionalLoad
 from strandline.simulation.transactional_producers import TransactionalProducer
 
 if TYPE_CHECKING:
@@ -23,9 +21,10 @@ IDS = 2
 PARTITIONS = 3
 
 
-class TransactionLoad(Load):
+class TransactionLoad(TransactionalLoad):
     name = "transactions"
     topic = "ledger"
+    partitions_written = PARTITIONS
     topics = (WantedTopic(topic, PARTITIONS, {}),)
     properties: ClassVar = {
         "transaction.state.log.num.partitions": "1",
@@ -34,14 +33,6 @@ class TransactionLoad(Load):
 
     def __init__(self, simulation: Simulation) -> None:
         super().__init__(simulation)
-        self.records = simulation.history
-        self.history = TransactionHistory()
-        self.partitions = [TopicPartition(self.topic, index) for index in range(PARTITIONS)]
-        self.invariants = [
-            WholeTransactions(self.history, self.topic),
-            LastStableOffset(self.history, self.topic),
-            ZombiesAreFenced(self.history, self.topic),
-        ]
         self.is_compacted = COMPACTION in simulation.options.load
         if self.is_compacted:
             self.topics = (WantedTopic(self.topic, PARTITIONS, COMPACTED),)
@@ -49,7 +40,6 @@ class TransactionLoad(Load):
         self._ids = [TransactionalId(f"payer-{number}", f"payees-{number}") for number in range(IDS)]
         self._producers: dict[str, list[TransactionalProducer]] = {each.name: [] for each in self._ids}
         self._plain: list[Producer] = []
-        self._readers: list[Consumer] = []
         self._is_stopping = False
         self._healed_us = 0
 
@@ -96,41 +86,11 @@ class TransactionLoad(Load):
         if not self._is_stopping:
             self.world.after(SECOND_US, self._keep_up)
 
-    # What producers did and heard.
-
-    def begin(self, owner: TransactionalId, name: str, producer_epoch: int, *, has_epoch_alone: bool) -> Transaction:
-        transaction = Transaction(
-            owner,
-            name,
-            producer_epoch,
-            offset=len(owner.transactions),
-            begun_after=self.history.markers.count,
-            has_epoch_alone=has_epoch_alone,
-        )
-        owner.transactions.append(transaction)
-        return transaction
-
-    def ended(self, transaction: Transaction) -> None:
-        self.history.committed_count += bool(transaction.outcome)
-        self.world.tell(f"{transaction} is {'committed' if transaction.outcome else 'aborted'}")
-
-    def offsets_leadership(self, broker: str) -> int | None:
-        return self.simulation.observer.leadership(broker, TopicPartition(CONSUMER_OFFSETS, 0))
-
-    def saw_offset(self, who: str, owner: TransactionalId, at_least: int, offset: int) -> None:
-        transaction = owner.transactions[offset] if offset >= 0 else None
-        if offset < at_least:
-            committed = owner.transactions[at_least]
-            self.complain("OffsetsInTransactions", f"{who} finds {offset} for {owner.group}, after {committed}")
-        if transaction is not None and (not transaction.may_commit or transaction.outcome is False):
-            self.complain("OffsetsInTransactions", f"{who} finds {offset}, of {transaction}, which was not committed")
-
     # The end.
 
     def heal(self) -> None:
+        super().heal()
         self._healed_us = self.world.now_us
-        for reader in self._readers:
-            reader.pace.hurry()
         for producers in self._producers.values():
             for producer in producers:
                 producer.pace.hurry()
@@ -154,11 +114,4 @@ class TransactionLoad(Load):
     def is_done(self) -> bool:
         return all(producer.is_done for producers in self._producers.values() for producer in producers) and all(
             plain.is_done for plain in self._plain
-        )
-
-    def is_settled(self) -> bool:
-        """No transaction hangs, and whoever reads has read all."""
-        ends = {truth.name: truth.committed_end for truth in self.simulation.observer.living}
-        return not any(partition.open for partition in self.history.partitions.values()) and all(
-            reader.position >= ends[reader.partition] for reader in self._readers
         )

@@ -29,7 +29,7 @@ from strandline.wire.messages.txn_offset_commit import (
 )
 
 if TYPE_CHECKING:
-    from strandline.simulation.transaction_load import TransactionLoad
+    from strandline.simulation.transactional_load import TransactionalLoad
 
 M = TypeVar("M", bound=Message)
 Coded = TypeVar("Coded", AddOffsetsToTxnResponse, EndTxnResponse, InitProducerIdResponse)
@@ -63,7 +63,7 @@ class GivenUp(Exception):
 
 
 class TransactionRequests(CoordinatedClient):
-    def __init__(self, load: TransactionLoad, owner: TransactionalId, name: str) -> None:
+    def __init__(self, load: TransactionalLoad, owner: TransactionalId, name: str) -> None:
         simulation = load.simulation
         super().__init__(load.world, simulation.network, name, simulation.names)
         self.load = load
@@ -73,6 +73,11 @@ class TransactionRequests(CoordinatedClient):
         self.producer_id = NOBODY
         self.producer_epoch = NOBODY
         self.transaction_timeout_ms = self.chance.choice((2_000, 8_000, 30_000))
+
+    @property
+    def is_steady(self) -> bool:
+        """Whether it ends what it has begun."""
+        return False
 
     async def take_epoch(self) -> None:
         """As somebody new, or as the one it was, which proves itself (KIP-360)."""
@@ -104,21 +109,18 @@ class TransactionRequests(CoordinatedClient):
                 return
 
     async def send_offset(self, transaction: Transaction) -> None:
-        """That of the transaction, for the only partition of the group."""
         if not self.bumps_epoch:
             adding = AddOffsetsToTxnRequest(self.owner.name, self.producer_id, self.producer_epoch, self.owner.group)
             await self._insist(adding, AddOffsetsToTxnResponse, ADD_OFFSETS_VERSION)
         transaction.has_offset = True
-        partition = TxnOffsetCommitRequestPartition(0, transaction.offset)
-        request = TxnOffsetCommitRequest(
-            self.owner.name,
-            self.owner.group,
-            self.producer_id,
-            self.producer_epoch,
-            topics=[TxnOffsetCommitRequestTopic(self.load.topic, [partition])],
-        )
+        request = self._offset_request(transaction)
         version = SEND_OFFSETS_VERSION_WITH_BUMPS if self.bumps_epoch else SEND_OFFSETS_VERSION
-        offset = f"{transaction}: offset {transaction.offset} for {self.owner.group}"
+        (topic,) = request.topics
+        (partition,) = topic.partitions
+        offset = (
+            f"{transaction}: offset {partition.committed_offset} of {self.owner.group}"
+            f" for {topic.name}-{partition.partition_index}"
+        )
         while True:
             try:
                 sent = await self.ask_coordinator(GROUP, self.owner.group, request, TxnOffsetCommitResponse, version)
@@ -131,11 +133,22 @@ class TransactionRequests(CoordinatedClient):
             if not await self._is_to_repeat(request, error_code, GROUP, self.owner.group):
                 return
 
+    def _offset_request(self, transaction: Transaction) -> TxnOffsetCommitRequest:
+        """That of the transaction, for the only partition of the group; of no member of it."""
+        partition = TxnOffsetCommitRequestPartition(0, transaction.offset)
+        return TxnOffsetCommitRequest(
+            self.owner.name,
+            self.owner.group,
+            self.producer_id,
+            self.producer_epoch,
+            topics=[TxnOffsetCommitRequestTopic(self.load.topic, [partition])],
+        )
+
     async def end(self, transaction: Transaction, *, is_commit: bool) -> None:
         request = EndTxnRequest(self.owner.name, self.producer_id, self.producer_epoch, is_commit)
         transaction.may_commit |= is_commit
         version = END_VERSION_WITH_BUMPS if self.bumps_epoch else END_VERSION
-        if self.chance.random() < 0.04:
+        if not self.is_steady and self.chance.random() < 0.04:
             await self._leave_with(request, EndTxnResponse, version)
         answer = await self._insist(request, EndTxnResponse, version)
         transaction.outcome = is_commit

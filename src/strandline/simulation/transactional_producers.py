@@ -34,7 +34,7 @@ from strandline.wire.messages.produce import (
 )
 
 if TYPE_CHECKING:
-    from strandline.simulation.transaction_load import TransactionLoad
+    from strandline.simulation.transactional_load import TransactionalLoad
 
 PRODUCE_VERSION, PRODUCE_VERSION_WITH_BUMPS = 11, 12
 LATE_SHARE = 0.1  # of the transactions of those who keep their epoch
@@ -68,7 +68,7 @@ PRODUCE_NEVER = frozenset(
 
 
 class TransactionalProducer(TransactionRequests):
-    def __init__(self, load: TransactionLoad, owner: TransactionalId, name: str) -> None:
+    def __init__(self, load: TransactionalLoad, owner: TransactionalId, name: str) -> None:
         super().__init__(load, owner, name)
         self.is_stopping = False
         self.is_done = False
@@ -100,15 +100,8 @@ class TransactionalProducer(TransactionRequests):
     # A transaction.
 
     async def _transact(self) -> None:
-        self._number += 1
-        transaction = self.load.begin(
-            self.owner, f"{self.name}#{self._number}", self.producer_epoch, has_epoch_alone=not self.bumps_epoch
-        )
-        partitions = self.chance.sample(self.load.partitions, self.chance.randint(1, len(self.load.partitions)))
-        if not self.bumps_epoch:
-            await self.add_partitions(partitions)
-        self._crash_perhaps()
-        await each_of([self._write(transaction, partition) for partition in partitions])
+        transaction = self._begin()
+        partitions = await self._write_some(transaction)
         if not self.bumps_epoch and self._late_chance.random() < LATE_SHARE:
             await self._abort_impatiently(transaction, partitions)
             return
@@ -119,6 +112,21 @@ class TransactionalProducer(TransactionRequests):
         self._sequences = {}
         if transaction.outcome:
             self.last_committed_us = self.world.now_us
+
+    def _begin(self) -> Transaction:
+        self._number += 1
+        return self.load.begin(
+            self.owner, f"{self.name}#{self._number}", self.producer_epoch, has_epoch_alone=not self.bumps_epoch
+        )
+
+    async def _write_some(self, transaction: Transaction) -> list[TopicPartition]:
+        """To the partitions that are told."""
+        partitions = self.chance.sample(self.load.partitions, self.chance.randint(1, len(self.load.partitions)))
+        if not self.bumps_epoch:
+            await self.add_partitions(partitions)
+        self._crash_perhaps()
+        await each_of([self._write(transaction, partition) for partition in partitions])
+        return partitions
 
     async def _abort_impatiently(self, transaction: Transaction, written: list[TopicPartition]) -> None:
         """With a batch under way that may arrive when all is over: in the same epoch, as clients before EndTxn v5 do.
@@ -150,7 +158,7 @@ class TransactionalProducer(TransactionRequests):
 
     def _crash_perhaps(self) -> None:
         """What it had under way is left as it is."""
-        if self.chance.random() < 0.04:
+        if not self.is_steady and self.chance.random() < 0.04:
             raise GivenUp
 
     async def _look_at_offset(self) -> None:
