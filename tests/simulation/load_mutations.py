@@ -39,6 +39,7 @@ from strandline.groups import classic_sync
 from strandline.groups.classic_group import ClassicGroup
 from strandline.groups.offsets import NO_PRODUCER_ID, Offsets
 from strandline.log import lookup, names, producer_entry, producer_state
+from strandline.log.compaction import Compaction
 from strandline.log.compaction_filter import CompactionFilter
 from strandline.log.deletions import Deletions
 from strandline.log.leader_epochs import LeaderEpochs
@@ -60,6 +61,17 @@ from strandline.transactions.verification_requests import ProducerSupport
 TRANSACTIONS, GROUPS = ("transactions",), ("groups",)
 LOOKUPS = ("records", "lookups")
 CLEANED = ("transactions", "compaction")
+
+
+class Instead:
+    """Somebody else, who differs in a few things."""
+
+    def __init__(self, other: Any, **differing: Any) -> None:
+        self._other = other
+        vars(self).update(differing)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._other, name)
 
 
 class Impatient(CommitQueue):
@@ -188,15 +200,28 @@ def clean_beyond_high_watermark(patch: Patch) -> None:
     """KAFKA-13194: what is not committed takes the place of what is."""
     original = LogCleaner._judge
 
-    class Ahead:
-        def __init__(self, partition: Partition) -> None:
-            self._partition = partition
-            self.high_watermark = self.last_stable_offset = partition.log.log_end_offset
+    def judge(self: LogCleaner, partition: Any, directory: LogDirectory) -> Any:
+        end = partition.log.log_end_offset
+        ahead = Instead(partition, high_watermark=end, last_stable_offset=end)
+        return original(self, ahead, directory)  # type: ignore[arg-type]
 
-        def __getattr__(self, name: str) -> Any:
-            return getattr(self._partition, name)
+    patch.setattr(LogCleaner, "_judge", judge)
 
-    patch.setattr(LogCleaner, "_judge", lambda self, partition, directory: original(self, Ahead(partition), directory))  # type: ignore[arg-type]
+
+def clean_what_is_undecided(patch: Patch) -> None:
+    """What an open transaction has written takes the place of what is committed, and may be aborted yet. The bound is
+    drawn twice, by what the broker shows and by what the log knows of its producers: each is enough."""
+    judge, plan = LogCleaner._judge, Compaction.plan.__func__  # type: ignore[attr-defined]
+
+    def judge_all(self: LogCleaner, partition: Any, directory: LogDirectory) -> Any:
+        return judge(self, Instead(partition, last_stable_offset=partition.high_watermark), directory)  # type: ignore[arg-type]
+
+    def plan_all(cls: type[Compaction], log: Any, *rest: Any, **given: Any) -> Any:
+        producers = Instead(log.producers, first_undecided_offset=None)
+        return plan(cls, Instead(log, producers=producers), *rest, **given)
+
+    patch.setattr(LogCleaner, "_judge", judge_all)
+    patch.setattr(Compaction, "plan", classmethod(plan_all))
 
 
 def all_at_once(patch: Patch) -> None:
@@ -418,7 +443,7 @@ LOAD_MUTATIONS = (
         seed=1,
         load=TRANSACTIONS,
     ),
-    Mutation("markers are compacted away", drop_markers, ELECTIONS, invariant="LastStableOffset", seed=1, load=CLEANED),
+    Mutation("markers are compacted away", drop_markers, ELECTIONS, invariant="LastStableOffset", seed=3, load=CLEANED),
     Mutation(
         "offsets are acknowledged before they are replicated",
         replaced(led_groups, "CommitQueue", Impatient),
@@ -450,6 +475,14 @@ LOAD_MUTATIONS = (
         invariant="LastValues",
         seed=2,
         load=("compaction",),
+    ),
+    Mutation(
+        "what is undecided is cleaned",
+        clean_what_is_undecided,
+        ZOMBIES,
+        invariant="LastValues",
+        seed=1,
+        load=CLEANED,
     ),
     Mutation(
         "tombstones go at once",

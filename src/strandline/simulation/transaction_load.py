@@ -1,5 +1,8 @@
 """The load of transactions: producers of a few transactional ids, each now and then replaced by another while it lives,
-beside a plain one; readers of committed data, and of all."""
+beside a plain one; readers of committed data, and of all.
+
+Where there is the load of compaction they write to its topic, too, keys that others write as well (`profiles`), and now
+and then leave a transaction open while that is cleaned."""
 
 from __future__ import annotations
 
@@ -7,6 +10,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from strandline.broker.cluster_image import CONSUMER_OFFSETS
 from strandline.model.partitions import TopicPartition
+from strandline.simulation import profiles
 from strandline.simulation.committed_readers import CommittedReader
 from strandline.simulation.consumers import Consumer
 from strandline.simulation.load import COMPACTED, COMPACTION, Load, WantedTopic
@@ -36,15 +40,18 @@ class TransactionLoad(Load):
         super().__init__(simulation)
         self.records = simulation.history
         self.history = TransactionHistory()
-        self.partitions = [TopicPartition(self.topic, index) for index in range(PARTITIONS)]
-        self.invariants = [
-            WholeTransactions(self.history, self.topic),
-            LastStableOffset(self.history, self.topic),
-            ZombiesAreFenced(self.history, self.topic),
-        ]
+        self._ledger = [TopicPartition(self.topic, index) for index in range(PARTITIONS)]
+        self.partitions = list(self._ledger)  # to which transactions write
         self.is_compacted = COMPACTION in simulation.options.load
         if self.is_compacted:
             self.topics = (WantedTopic(self.topic, PARTITIONS, COMPACTED),)
+            self.partitions.append(profiles.PARTITION)
+        written_to = {partition.topic for partition in self.partitions}
+        self.invariants = [
+            WholeTransactions(self.history, written_to),
+            LastStableOffset(self.history, written_to),
+            ZombiesAreFenced(self.history, written_to),
+        ]
         self._chance = self.world.chance("transactions")
         self._ids = [TransactionalId(f"payer-{number}", f"payees-{number}") for number in range(IDS)]
         self._producers: dict[str, list[TransactionalProducer]] = {each.name: [] for each in self._ids}
@@ -57,7 +64,7 @@ class TransactionLoad(Load):
         for owner in self._ids:
             self._replace(owner)
         self._keep_up()
-        for partition in self.partitions:
+        for partition in self._ledger:
             self._readers.append(CommittedReader(self, f"auditor-{partition.partition}", partition))
         if not self.is_compacted:
             self._start_plain()
@@ -69,7 +76,7 @@ class TransactionLoad(Load):
     def _start_plain(self) -> None:
         """Records that have no key, among those of transactions; and one who reads everything."""
         simulation = self.simulation
-        world, network, names, partition = self.world, simulation.network, simulation.names, self.partitions[0]
+        world, network, names, partition = self.world, simulation.network, simulation.names, self._ledger[0]
         self._plain.append(Producer(world, network, "bystander", names, partition, self.records))
         self._readers.append(Consumer(world, network, "onlooker", names, partition, self.records))
 
