@@ -3,7 +3,7 @@ load under which it shows."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -38,7 +38,7 @@ from strandline.controller.states import ReplicaState
 from strandline.groups import classic_sync
 from strandline.groups.classic_group import ClassicGroup
 from strandline.groups.offsets import NO_PRODUCER_ID, Offsets
-from strandline.log import lookup, names, producer_entry, producer_state
+from strandline.log import lookup, names, producer_entry, producer_state, retention
 from strandline.log.compaction import Compaction
 from strandline.log.compaction_filter import CompactionFilter
 from strandline.log.deletions import Deletions
@@ -46,10 +46,12 @@ from strandline.log.leader_epochs import LeaderEpochs
 from strandline.log.log import Log
 from strandline.log.log_directory import LogDirectory
 from strandline.log.log_follower import LogFollower
-from strandline.log.retention import plan_retention
+from strandline.log.retention import Verdict, plan_retention
+from strandline.log.segment_view import LogView
 from strandline.model.failures import ErrorCode, Refused
 from strandline.records.record import read_records
 from strandline.replication.effects import NO_BROKER_EPOCH
+from strandline.replication.follower import Follower
 from strandline.replication.isr import InSyncReplicas
 from strandline.replication.leader import Leader
 from strandline.simulation.inode import FileNode
@@ -194,6 +196,28 @@ def delete_beyond_high_watermark(patch: Patch) -> None:
         return plan_retention(log, now_ms=now_ms, high_watermark=log.log_end_offset)
 
     patch.setattr(retention_rounds, "plan_retention", plan)
+
+
+def delete_all_that_is_committed(patch: Patch) -> None:
+    """Whatever the settings."""
+
+    def plan(log: Log, *, now_ms: int, high_watermark: int) -> Any:
+        def everything(view: LogView) -> Iterator[Verdict]:
+            return (Verdict(True, "it is committed") for _ in view.segments)
+
+        return plan_retention(log, now_ms=now_ms, high_watermark=high_watermark, policies=(everything,))
+
+    patch.setattr(retention_rounds, "plan_retention", plan)
+
+
+def begin_at_high_watermark(patch: Patch) -> None:
+    """As if that were where the leader's log begins."""
+    original = Follower.fetch_answered
+
+    def answered(self: Follower, request: Any, answer: Any, now_ms: int) -> Any:
+        return original(self, request, answer._replace(log_start_offset=answer.high_watermark), now_ms)
+
+    patch.setattr(Follower, "fetch_answered", answered)
 
 
 def clean_beyond_high_watermark(patch: Patch) -> None:
@@ -466,6 +490,30 @@ LOAD_MUTATIONS = (
         ZOMBIES,
         invariant="LogStartGoesUp",
         seed=2,
+        load=("retention",),
+    ),
+    Mutation(
+        "all that is committed goes",
+        delete_all_that_is_committed,
+        ELECTIONS,
+        invariant="DeletedWasDue",
+        seed=1,
+        load=("retention",),
+    ),
+    Mutation(
+        "records of any age go",
+        replaced(retention, "_by_age", lambda *_: Verdict(True, "it is old")),
+        ELECTIONS,
+        invariant="DeletedWasDue",
+        seed=1,
+        load=("retention",),
+    ),
+    Mutation(
+        "a follower's log begins where all is committed",
+        begin_at_high_watermark,
+        ELECTIONS,
+        invariant="DeletedWasDue",
+        seed=1,
         load=("retention",),
     ),
     Mutation(

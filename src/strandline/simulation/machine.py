@@ -62,7 +62,7 @@ class MachineHost(SimulatedHost):
     machine: Machine
 
     def now_ms(self) -> int:
-        return self.world.now_ms + self.machine.clock_leap_ms
+        return self.machine.now_ms()
 
     def run(self, callback: Callable[[], object]) -> None:
         machine = self.machine
@@ -115,6 +115,10 @@ class Machine:
 
     def send_delay_us(self) -> int:
         return self._thread_chance.randint(0, self.slow_sending_us) if self.slow_sending_us else 0
+
+    def now_ms(self) -> int:
+        """By its clock."""
+        return self.world.now_ms + self.clock_leap_ms
 
     def set_clock(self, leap_ms: int) -> None:
         if leap_ms != self.clock_leap_ms:
