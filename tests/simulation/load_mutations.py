@@ -46,7 +46,7 @@ from strandline.log.leader_epochs import LeaderEpochs
 from strandline.log.log import Log
 from strandline.log.log_directory import LogDirectory
 from strandline.log.log_follower import LogFollower
-from strandline.log.retention import Verdict, plan_retention
+from strandline.log.retention import RetentionPlan, Verdict, plan_retention
 from strandline.log.segment_view import LogView
 from strandline.model.failures import ErrorCode, Refused
 from strandline.records.record import read_records
@@ -218,6 +218,15 @@ def begin_at_high_watermark(patch: Patch) -> None:
         return original(self, request, answer._replace(log_start_offset=answer.high_watermark), now_ms)
 
     patch.setattr(Follower, "fetch_answered", answered)
+
+
+def keep_deletions(patch: Patch) -> None:
+    original = CompactionFilter.__init__
+
+    def init(self: CompactionFilter, *rest: Any, **given: Any) -> None:
+        original(self, *rest, **given | {"delete_retention_ms": 1 << 50})
+
+    patch.setattr(CompactionFilter, "__init__", init)
 
 
 def clean_beyond_high_watermark(patch: Patch) -> None:
@@ -515,6 +524,46 @@ LOAD_MUTATIONS = (
         invariant="DeletedWasDue",
         seed=1,
         load=("retention",),
+    ),
+    Mutation(
+        "nothing is too much or too old",
+        replaced(retention_rounds, "plan_retention", lambda *_, **__: RetentionPlan(())),
+        ELECTIONS,
+        invariant="Progress",
+        seed=1,
+        load=("retention",),
+    ),
+    Mutation(
+        "the cleaner never begins",
+        replaced(LogCleaner, "begin", nothing),
+        ELECTIONS,
+        invariant="Progress",
+        seed=1,
+        load=("compaction",),
+    ),
+    Mutation(
+        "tombstones stay for ever",
+        keep_deletions,
+        ELECTIONS,
+        invariant="TombstonesGo",
+        seed=1,
+        load=("compaction",),
+    ),
+    Mutation(
+        "a producer's last batch is cleaned away",
+        replaced(CompactionFilter, "_is_last_of_producer", lambda *_: False),
+        ELECTIONS,
+        invariant="LastBatchesStay",
+        seed=1,
+        load=("compaction",),
+    ),
+    Mutation(
+        "what comes in place of what was cut counts as cleaned",
+        replaced(LogDirectory, "_count_as_dirty", nothing),
+        DEATHS,
+        invariant="Progress",
+        seed=15,
+        load=("compaction",),
     ),
     Mutation(
         "records are cleaned before they are committed",

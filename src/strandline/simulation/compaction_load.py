@@ -12,17 +12,22 @@ from typing import TYPE_CHECKING, ClassVar
 from strandline.records.batch import split_batches
 from strandline.records.heads import head_of
 from strandline.records.record import Record, read_records
+from strandline.simulation.cleaning_invariants import LastBatchesStay, TombstonesGo
 from strandline.simulation.committed_readers import committed_only
 from strandline.simulation.consumers import READ_COMMITTED, Consumer
 from strandline.simulation.last_values import DELETE_RETENTION_MS, LastValues, Progress, View
 from strandline.simulation.load import COMPACTED, COMPACTION, WantedTopic
-from strandline.simulation.observed import Batch
+from strandline.simulation.observed import Batch, PartitionTruth
 from strandline.simulation.profiles import PARTITION, TOPIC, profile
 from strandline.simulation.written_load import KeptProducer, WrittenLoad
 from strandline.wire.messages.fetch import PartitionData
 
 if TYPE_CHECKING:
     from strandline.simulation.simulation import Simulation
+
+
+TEMP_PAUSE_MS = (10_000, 25_000)
+LOOKS_EACH_US = 1_000_000
 
 
 class KeyedProducer(KeptProducer):
@@ -75,34 +80,48 @@ class CompactionLoad(WrittenLoad):
         super().__init__(simulation)
         self.written = simulation.history.kept
         self._last_values = LastValues(simulation, self.written)
-        self.invariants = [self._last_values]
+        self.invariants = [self._last_values, TombstonesGo(simulation.machines), LastBatchesStay()]
         self._producers: list[KeyedProducer] = []
         self._readers: list[KeyedReader] = []
+        self._looks_again_us = 0
 
     def start(self) -> None:
         self._producers = [KeyedProducer(self, f"clerk-{number}", PARTITION, self.written) for number in range(2)]
         self._readers = [KeyedReader(self, f"index-{number}") for number in range(2)]
         for producer in self._producers:
             producer.pace.hurry()  # or there would be little to clean
+        # Of this one all values are soon written over, and its last batch is nothing but what is known of it.
+        self._producers.append(KeyedProducer(self, "temp", PARTITION, self.written))
+        self._producers[-1].pace.keep_to(TEMP_PAUSE_MS)
+        for producer in self._producers:
             producer.start()
         for reader in self._readers:
             reader.start()
 
     def heal(self) -> None:
         super().heal()
-        for reader in self._readers:
-            reader.pace.hurry()
+        for client in (*self._producers, *self._readers):
+            client.pace.hurry()
 
     def is_settled(self) -> bool:
         (truth,) = (truth for truth in self.simulation.observer.living if truth.name == PARTITION)
-        if any(reader.position < truth.committed_end for reader in self._readers):
+        if any(reader.position < truth.committed_end for reader in self._readers) or not self._is_clean(truth):
             return False
         for replica in truth.replicas.values():
             for sentence in self._last_values.compare(truth, replica):
                 self.complain("LastValues", sentence)
         for reader in self._readers:
-            for key, last in self._last_values.last.items():
+            for key, last in self._last_values.values.last.items():
                 is_late = self._last_values.may_be_gone(key, reader.progress.passed_us(last[0]))
                 if reader.view.get(key) != last and not is_late:
                     self.complain("LastValues", f"{reader.name} has {reader.view.get(key)} for {key!r}, not {last}")
         return not self.complaints
+
+    def _is_clean(self, truth: PartitionTruth) -> bool:
+        """What lies in closed segments, in every log: beside so few keys any such segment makes the log dirty enough to
+        be cleaned. It is looked at once in a while, for there is much to read."""
+        now_us = self.world.now_us
+        if now_us < self._looks_again_us:
+            return False
+        self._looks_again_us = now_us + LOOKS_EACH_US
+        return all(self._last_values.superfluous(truth.replica(broker_id)) == 0 for broker_id in truth.assigned)

@@ -100,6 +100,12 @@ class CommittedValues:
         """The last of each key that is in a log, of what is committed."""
         return {record.key: (record.offset, record.value) for record in self._committed_in(log, end_offset)}
 
+    def superfluous_in(self, log: Log) -> int:
+        """How many records a cleaner would take out of its closed segments."""
+        end_offset = log.segments.active.base_offset
+        offsets = [record.offset for batch in data_batches(log) for record in read_records(batch)]
+        return sum(offset < end_offset for offset in offsets) - len(self.view_of(log, end_offset))
+
     def _committed_in(self, log: Log, end_offset: int) -> Iterator[Record]:
         for batch in data_batches(log):
             if head_of(batch).base_offset not in self._not_committed:
@@ -115,14 +121,10 @@ class LastValues:
     name = "LastValues"
 
     def __init__(self, simulation: Simulation, written: Written) -> None:
-        self._values = CommittedValues(written)
+        self.values = CommittedValues(written)
         self._simulation = simulation
         self._looked: dict[Replica, tuple[object, ...]] = {}
         self._progress: dict[Replica, Progress] = {}
-
-    @property
-    def last(self) -> View:
-        return self._values.last
 
     def check(self, truth: PartitionTruth) -> Iterator[str]:
         if truth.name.topic in (CONSUMER_OFFSETS, TRANSACTION_STATE, TransactionLoad.topic):
@@ -130,7 +132,7 @@ class LastValues:
         if truth.name != PARTITION:
             return
         truth.is_compacted = True
-        self._values.follow(truth, self._simulation.world.now_us)
+        self.values.follow(truth, self._simulation.world.now_us)
         for replica in truth.replicas.values():
             progress = self._progress.setdefault(replica, Progress())
             progress.came_to(replica.log_end_offset, self._simulation.world.now_us)
@@ -141,25 +143,29 @@ class LastValues:
 
     def may_be_gone(self, key: bytes | None, at_us: int) -> bool:
         """A tombstone, by then."""
-        gone_ms = self._values.committed_us[key] // 1000 + DELETE_RETENTION_MS
-        return self.last[key][1] is None and at_us // 1000 >= gone_ms
+        gone_ms = self.values.committed_us[key] // 1000 + DELETE_RETENTION_MS
+        return self.values.last[key][1] is None and at_us // 1000 >= gone_ms
 
     def compare(self, truth: PartitionTruth, replica: Replica) -> Iterator[str]:
         log = replica.log
         if log is None or log.is_closed or log.failure is not None:
             return
-        disk = self._simulation.machines[replica.broker_id - 1].disk
-        disk.is_watched = True
-        try:
-            view = self._values.view_of(log, truth.committed_end)
-        finally:
-            disk.is_watched = False
-        for key, last in self.last.items():
+        with self._simulation.machines[replica.broker_id - 1].watched():
+            view = self.values.view_of(log, truth.committed_end)
+        for key, last in self.values.last.items():
             if view.get(key) == last:
                 continue
             missed_us = self._progress[replica].passed_us(last[0]) if key in view else self._simulation.world.now_us
             if not self.may_be_gone(key, missed_us):
                 yield f"{replica.broker_id} has {view.get(key)} for {key!r}, and {last} is its last committed value"
+
+    def superfluous(self, replica: Replica) -> int | None:
+        """How many records a cleaner would still take out; None where nobody can read the log."""
+        log = replica.readable_log
+        if log is None:
+            return None
+        with self._simulation.machines[replica.broker_id - 1].watched():
+            return self.values.superfluous_in(log)
 
 
 def must_have_all(truth: PartitionTruth, replica: Replica) -> bool:

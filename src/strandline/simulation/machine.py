@@ -8,7 +8,8 @@ the broker does to its files (`die_after`).
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from random import Random
 
 from strandline.broker.broker import Broker
@@ -115,6 +116,15 @@ class Machine:
 
     def send_delay_us(self) -> int:
         return self._thread_chance.randint(0, self.slow_sending_us) if self.slow_sending_us else 0
+
+    @contextmanager
+    def watched(self) -> Iterator[None]:
+        """By somebody outside the world, who reads its disk, and to whom no fault happens."""
+        self.disk.is_watched = True
+        try:
+            yield
+        finally:
+            self.disk.is_watched = False
 
     def now_ms(self) -> int:
         """By its clock."""
