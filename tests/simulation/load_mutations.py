@@ -561,7 +561,7 @@ LOAD_MUTATIONS = (
         "what comes in place of what was cut counts as cleaned",
         replaced(LogDirectory, "_count_as_dirty", nothing),
         DEATHS,
-        invariant="Progress",
+        invariant="TombstonesGo",
         seed=15,
         load=("compaction",),
     ),

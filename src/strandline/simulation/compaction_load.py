@@ -86,13 +86,13 @@ class CompactionLoad(WrittenLoad):
         self._looks_again_us = 0
 
     def start(self) -> None:
-        self._producers = [KeyedProducer(self, f"clerk-{number}", PARTITION, self.written) for number in range(2)]
+        self._producers = [KeyedProducer(self, f"clerk-{number}", PARTITION, self.written) for number in range(3)]
         self._readers = [KeyedReader(self, f"index-{number}") for number in range(2)]
-        for producer in self._producers:
+        *busy, temp = self._producers
+        for producer in busy:
             producer.pace.hurry()  # or there would be little to clean
         # Of this one all values are soon written over, and its last batch is nothing but what is known of it.
-        self._producers.append(KeyedProducer(self, "temp", PARTITION, self.written))
-        self._producers[-1].pace.keep_to(TEMP_PAUSE_MS)
+        temp.pace.keep_to(TEMP_PAUSE_MS)
         for producer in self._producers:
             producer.start()
         for reader in self._readers:
