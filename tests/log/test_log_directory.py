@@ -86,6 +86,37 @@ def test_checkpoints_say_what_kafkas_would(tmp_path: Path) -> None:
     again.close(now_ms=NOW_MS)
 
 
+def test_what_comes_in_place_of_what_was_cut_does_not_count_as_cleaned(tmp_path: Path) -> None:
+    """Kafka lowers its cleaner's checkpoint as well, to the beginning of the last segment that is left."""
+    directory = open_directory(tmp_path)
+    logs = [directory.create(each, now_ms=NOW_MS) for each in (ORDERS, VIEWS)]
+    for log in logs:
+        for step in STEPS[:4]:
+            append(log, step)
+        log.roll(NOW_MS)
+        append(log, STEPS[4])
+    rolled_at, end = logs[0].segments.active.base_offset, logs[0].log_end_offset
+    directory.write_cleaner_offsets({ORDERS: rolled_at, VIEWS: rolled_at})
+    logs[0].truncate_to(rolled_at, now_ms=NOW_MS)
+    assert directory.cleaner_offsets == {ORDERS: rolled_at, VIEWS: rolled_at}
+    logs[0].truncate_to(rolled_at - 1, now_ms=NOW_MS)
+    assert directory.read_cleaner_offsets() == directory.cleaner_offsets == {ORDERS: 0, VIEWS: rolled_at}
+    directory.write_cleaner_offsets({ORDERS: 0, VIEWS: end})
+    logs[1].truncate_fully_and_start_at(end + 5, now_ms=NOW_MS)
+    assert directory.read_cleaner_offsets() == {ORDERS: 0, VIEWS: 0}
+
+
+def test_what_recovery_did_not_find_does_not_count_as_cleaned(tmp_path: Path) -> None:
+    directory = open_directory(tmp_path)
+    log = directory.create(VIEWS, now_ms=NOW_MS, topic_id=UUID(int=1))
+    append(log, STEPS[0])
+    directory.write_cleaner_offsets({VIEWS: log.log_end_offset + 1})
+    directory.release()
+    again = open_directory(tmp_path)
+    assert again.read_cleaner_offsets() == again.cleaner_offsets == {VIEWS: 0}
+    again.close(now_ms=NOW_MS)
+
+
 @pytest.mark.parametrize("damage", [b"", b"0\n", b"garbage", b"0\n2\norders 0 8\n", b"0\n1\norders 0 8", b"\xff\x00"])
 def test_damaged_checkpoints_count_as_none(tmp_path: Path, damage: bytes) -> None:
     """Also behind a clean marker: a lost recovery point costs a scan, not data."""

@@ -3,7 +3,7 @@ load under which it shows."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -42,17 +42,20 @@ from strandline.groups.consumer_group import ConsumerGroup
 from strandline.groups.consumer_leave import consumer_timer_fired
 from strandline.groups.decisions import TimerKey, TimerKind
 from strandline.groups.offsets import NO_PRODUCER_ID, Offsets
-from strandline.log import lookup, names, producer_entry, producer_state
+from strandline.log import lookup, names, producer_entry, producer_state, retention
+from strandline.log.compaction import Compaction
 from strandline.log.compaction_filter import CompactionFilter
 from strandline.log.deletions import Deletions
 from strandline.log.leader_epochs import LeaderEpochs
 from strandline.log.log import Log
 from strandline.log.log_directory import LogDirectory
 from strandline.log.log_follower import LogFollower
-from strandline.log.retention import plan_retention
+from strandline.log.retention import RetentionPlan, Verdict, plan_retention
+from strandline.log.segment_view import LogView
 from strandline.model.failures import ErrorCode, Refused
 from strandline.records.record import read_records
 from strandline.replication.effects import NO_BROKER_EPOCH
+from strandline.replication.follower import Follower
 from strandline.replication.isr import InSyncReplicas
 from strandline.replication.leader import Leader
 from strandline.simulation.inode import FileNode
@@ -66,6 +69,17 @@ LOOKUPS = ("records", "lookups")
 COPYING = ("copying",)
 CONSUMER_GROUPS = ("consumer_groups",)
 CLEANED = ("transactions", "compaction")
+
+
+class Instead:
+    """Somebody else, who differs in a few things."""
+
+    def __init__(self, other: Any, **differing: Any) -> None:
+        self._other = other
+        vars(self).update(differing)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._other, name)
 
 
 class Impatient(CommitQueue):
@@ -190,19 +204,63 @@ def delete_beyond_high_watermark(patch: Patch) -> None:
     patch.setattr(retention_rounds, "plan_retention", plan)
 
 
+def delete_all_that_is_committed(patch: Patch) -> None:
+    """Whatever the settings."""
+
+    def plan(log: Log, *, now_ms: int, high_watermark: int) -> Any:
+        def everything(view: LogView) -> Iterator[Verdict]:
+            return (Verdict(True, "it is committed") for _ in view.segments)
+
+        return plan_retention(log, now_ms=now_ms, high_watermark=high_watermark, policies=(everything,))
+
+    patch.setattr(retention_rounds, "plan_retention", plan)
+
+
+def begin_at_high_watermark(patch: Patch) -> None:
+    """As if that were where the leader's log begins."""
+    original = Follower.fetch_answered
+
+    def answered(self: Follower, request: Any, answer: Any, now_ms: int) -> Any:
+        return original(self, request, answer._replace(log_start_offset=answer.high_watermark), now_ms)
+
+    patch.setattr(Follower, "fetch_answered", answered)
+
+
+def keep_deletions(patch: Patch) -> None:
+    original = CompactionFilter.__init__
+
+    def init(self: CompactionFilter, *rest: Any, **given: Any) -> None:
+        original(self, *rest, **given | {"delete_retention_ms": 1 << 50})
+
+    patch.setattr(CompactionFilter, "__init__", init)
+
+
 def clean_beyond_high_watermark(patch: Patch) -> None:
     """KAFKA-13194: what is not committed takes the place of what is."""
     original = LogCleaner._judge
 
-    class Ahead:
-        def __init__(self, partition: Partition) -> None:
-            self._partition = partition
-            self.high_watermark = self.last_stable_offset = partition.log.log_end_offset
+    def judge(self: LogCleaner, partition: Any, directory: LogDirectory) -> Any:
+        end = partition.log.log_end_offset
+        ahead = Instead(partition, high_watermark=end, last_stable_offset=end)
+        return original(self, ahead, directory)  # type: ignore[arg-type]
 
-        def __getattr__(self, name: str) -> Any:
-            return getattr(self._partition, name)
+    patch.setattr(LogCleaner, "_judge", judge)
 
-    patch.setattr(LogCleaner, "_judge", lambda self, partition, directory: original(self, Ahead(partition), directory))  # type: ignore[arg-type]
+
+def clean_what_is_undecided(patch: Patch) -> None:
+    """What an open transaction has written takes the place of what is committed, and may be aborted yet. The bound is
+    drawn twice, by what the broker shows and by what the log knows of its producers: each is enough."""
+    judge, plan = LogCleaner._judge, Compaction.plan.__func__  # type: ignore[attr-defined]
+
+    def judge_all(self: LogCleaner, partition: Any, directory: LogDirectory) -> Any:
+        return judge(self, Instead(partition, last_stable_offset=partition.high_watermark), directory)  # type: ignore[arg-type]
+
+    def plan_all(cls: type[Compaction], log: Any, *rest: Any, **given: Any) -> Any:
+        producers = Instead(log.producers, first_undecided_offset=None)
+        return plan(cls, Instead(log, producers=producers), *rest, **given)
+
+    patch.setattr(LogCleaner, "_judge", judge_all)
+    patch.setattr(Compaction, "plan", classmethod(plan_all))
 
 
 def all_at_once(patch: Patch) -> None:
@@ -456,7 +514,7 @@ LOAD_MUTATIONS = (
         seed=1,
         load=TRANSACTIONS,
     ),
-    Mutation("markers are compacted away", drop_markers, ELECTIONS, invariant="LastStableOffset", seed=1, load=CLEANED),
+    Mutation("markers are compacted away", drop_markers, ELECTIONS, invariant="LastStableOffset", seed=3, load=CLEANED),
     Mutation(
         "offsets are acknowledged before they are replicated",
         replaced(led_groups, "CommitQueue", Impatient),
@@ -546,12 +604,84 @@ LOAD_MUTATIONS = (
         load=("retention",),
     ),
     Mutation(
+        "all that is committed goes",
+        delete_all_that_is_committed,
+        ELECTIONS,
+        invariant="DeletedWasDue",
+        seed=1,
+        load=("retention",),
+    ),
+    Mutation(
+        "records of any age go",
+        replaced(retention, "_by_age", lambda *_: Verdict(True, "it is old")),
+        ELECTIONS,
+        invariant="DeletedWasDue",
+        seed=1,
+        load=("retention",),
+    ),
+    Mutation(
+        "a follower's log begins where all is committed",
+        begin_at_high_watermark,
+        ELECTIONS,
+        invariant="DeletedWasDue",
+        seed=1,
+        load=("retention",),
+    ),
+    Mutation(
+        "nothing is too much or too old",
+        replaced(retention_rounds, "plan_retention", lambda *_, **__: RetentionPlan(())),
+        ELECTIONS,
+        invariant="Progress",
+        seed=1,
+        load=("retention",),
+    ),
+    Mutation(
+        "the cleaner never begins",
+        replaced(LogCleaner, "begin", nothing),
+        ELECTIONS,
+        invariant="Progress",
+        seed=1,
+        load=("compaction",),
+    ),
+    Mutation(
+        "tombstones stay for ever",
+        keep_deletions,
+        ELECTIONS,
+        invariant="TombstonesGo",
+        seed=1,
+        load=("compaction",),
+    ),
+    Mutation(
+        "a producer's last batch is cleaned away",
+        replaced(CompactionFilter, "_is_last_of_producer", lambda *_: False),
+        ELECTIONS,
+        invariant="LastBatchesStay",
+        seed=1,
+        load=("compaction",),
+    ),
+    Mutation(
+        "what comes in place of what was cut counts as cleaned",
+        replaced(LogDirectory, "_count_as_dirty", nothing),
+        DEATHS,
+        invariant="TombstonesGo",
+        seed=15,
+        load=("compaction",),
+    ),
+    Mutation(
         "records are cleaned before they are committed",
         clean_beyond_high_watermark,
         ZOMBIES,
         invariant="LastValues",
         seed=2,
         load=("compaction",),
+    ),
+    Mutation(
+        "what is undecided is cleaned",
+        clean_what_is_undecided,
+        ZOMBIES,
+        invariant="LastValues",
+        seed=1,
+        load=CLEANED,
     ),
     Mutation(
         "tombstones go at once",

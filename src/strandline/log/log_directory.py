@@ -118,6 +118,8 @@ class LogDirectory:
             if topic_id is not None:
                 self.topic_ids[partition] = topic_id
         self.cleaner_offsets = self.read_cleaner_offsets()
+        cut = [log for name, log in self.logs.items() if log.log_end_offset < self.cleaner_offsets.get(name, 0)]
+        self._count_as_dirty({log.partition: log.segments.active.base_offset for log in cut})
         for partition, offset in recovery_points.items():
             if partition in self.logs and offset > self.logs[partition].log_end_offset:
                 end = self.logs[partition].log_end_offset
@@ -134,6 +136,7 @@ class LogDirectory:
         self.logs[log.partition] = log
         log.producer_id_expiration_ms = self.producer_id_expiration_ms
         log.offsets_lowered = self._write_lowered_offsets
+        log.truncating = lambda offset: self._count_as_dirty({log.partition: offset})
         log.has_failed = self.failed
         log.rot_found = lambda what: self.rot_found(log, what)
         log.flush_wanted = lambda up_to_offset: self.flush_wanted(log, up_to_offset)
@@ -142,6 +145,14 @@ class LogDirectory:
         """A log was truncated: what the checkpoints promise must shrink before the log does."""
         self.write_recovery_points()
         self.write_log_starts()
+
+    def _count_as_dirty(self, from_offsets: Mapping[TopicPartition, int]) -> None:
+        """What comes in place of what is cut no cleaning has met. If it counted as cleaned, what it writes over would
+        stay, and be there again when a tombstone in it has gone."""
+        known = self.cleaner_offsets
+        lowered = {name: offset for name, offset in from_offsets.items() if offset < known.get(name, 0)}
+        if lowered:
+            self.write_cleaner_offsets(known | lowered)
 
     def _read_offsets(self, name: str) -> dict[TopicPartition, int]:
         """A damaged checkpoint counts as none: a recovery point of 0 costs a scan, not data."""

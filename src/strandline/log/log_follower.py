@@ -127,6 +127,7 @@ class LogFollower(LogWriter):
     def _truncate_to(self, offset: int, now_ms: int) -> None:
         kept = self.segments.holding(offset)
         offset = lookup.batch_start(kept, offset)
+        self.truncating(kept.base_offset)
         self._lower_offsets(offset)
         # Epochs before bytes: an epoch that begins beyond the end of the log after a crash would be a lie.
         if self.epochs.truncate_from_end(offset):
@@ -166,7 +167,9 @@ class LogFollower(LogWriter):
         self.check_usable()
         check(offset >= 0, f"offsets are not negative: {offset}")
         with self._fence:
-            self._lower_offsets(min(offset, self.segments.first.base_offset))
+            first_offset = min(offset, self.segments.first.base_offset)
+            self.truncating(first_offset)
+            self._lower_offsets(first_offset)
             self.epochs.clear()
             self.save_epochs()
             self.snapshots.remove_all()

@@ -52,7 +52,7 @@ class LogState:
         "_saves_epochs_late", "_told_rot", "_unflushed_paths", "deletions", "directory", "doubtful_from", "epochs",
         "failure", "filesystem", "flush_wanted", "has_failed", "is_closed", "last_flush_ms", "log_end_offset",
         "log_start_offset", "offsets_lowered", "partition", "producer_id_expiration_ms", "producers",
-        "recovery_point", "rot_found", "segments", "settings", "snapshots",
+        "recovery_point", "rot_found", "segments", "settings", "snapshots", "truncating",
     )  # fmt: skip
 
     def __init__(
@@ -93,9 +93,11 @@ class LogState:
         self.last_flush_ms = now_ms
         self.failure: OSError | None = None
         self.is_closed = False
-        # What the log directory wants to hear of: to write its checkpoints, to go offline as a whole, to have all below
-        # an offset flushed, soon and not inside the call, and to tell of damaged bytes, of each place once.
+        # What the log directory wants to hear of: to write its checkpoints, to count what comes next as dirty, to go
+        # offline as a whole, to have all below an offset flushed, soon and not inside the call, and to tell of damaged
+        # bytes, of each place once.
         self.offsets_lowered: Callable[[], None] = lambda: None
+        self.truncating: Callable[[int], None] = lambda _: None
         self.has_failed: Callable[[OSError], object] = lambda _: None
         self.flush_wanted: Callable[[int], object] = lambda _: None
         self.rot_found: Callable[[str], object] = lambda _: None

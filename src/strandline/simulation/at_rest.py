@@ -189,10 +189,7 @@ def complaints_at_rest(machine: Machine, *, is_chosen: bool) -> Iterator[tuple[s
     invariants: tuple[AtRest, ...] = (NothingLeftOver(),)
     if is_chosen:
         invariants += (IndexesAreTrue(), SameWhenOpenedAgain(), FlushedSurvives())
-    machine.disk.is_watched = True
-    try:
+    with machine.watched():
         for invariant in invariants:
             for sentence in invariant.check(machine, broker):
                 yield invariant.name, f"{machine.name}: {sentence}"
-    finally:
-        machine.disk.is_watched = False

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NoReturn
 from strandline.broker.broker import Broker
 from strandline.simulation.at_rest import complaints_at_rest
 from strandline.simulation.client_invariants import AcknowledgedStays, OnceAndInOrder, ReadsAreTrue, RepeatsAreKnown
+from strandline.simulation.deleted_was_due import DeletedWasDue
 from strandline.simulation.failure import Violation
 from strandline.simulation.invariants import ALL_INVARIANTS, Invariant
 from strandline.simulation.machine import Machine
@@ -32,6 +33,7 @@ class Checks:
         self._invariants: list[Invariant] = [
             *(invariant() for invariant in (*ALL_INVARIANTS, IsrIsAssigned, ShownIsCommitted)),
             self._acknowledged_stays,
+            DeletedWasDue(lambda broker_id: self._machines[broker_id - 1].now_ms()),
             OnceAndInOrder(history),
             RepeatsAreKnown(history),
             ReadsAreTrue(history),

@@ -11,7 +11,7 @@ from strandline.simulation.observed import Batch, PartitionTruth
 class AcknowledgedStays:
     """What was acknowledged with acks=all is committed where it was said to be; anywhere, if nobody said where. Asked
     when it is acknowledged, and again when all is whole: then every replica has it, unless it was deleted by age or
-    size. What compaction has left is looked at by its keys (`LastValues`)."""
+    size (`DeletedWasDue`). What compaction has left is looked at by its keys (`LastValues`)."""
 
     name = "AcknowledgedStays"
 

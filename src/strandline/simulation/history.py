@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from strandline.model.partitions import TopicPartition
+from strandline.records.record import Record
 from strandline.simulation.observed import Batch
 
 NOT_SAID_WHERE = -1
@@ -38,6 +39,7 @@ class OutOfOrder(NamedTuple):
 class History:
     def __init__(self) -> None:
         self.sent: dict[int, Sent] = {}
+        self.kept: dict[int, list[Record]] = {}  # by crc: the records of what is written to the compacted topic
         self.taken: dict[int, int] = {}  # by crc: the epoch in which a leader took it into its log
         self.out_of_order: dict[TopicPartition, list[OutOfOrder]] = {}
         self.acknowledged: dict[TopicPartition, list[Acknowledged]] = {}

@@ -8,7 +8,8 @@ the broker does to its files (`die_after`).
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from random import Random
 
 from strandline.broker.broker import Broker
@@ -62,7 +63,7 @@ class MachineHost(SimulatedHost):
     machine: Machine
 
     def now_ms(self) -> int:
-        return self.world.now_ms + self.machine.clock_leap_ms
+        return self.machine.now_ms()
 
     def run(self, callback: Callable[[], object]) -> None:
         machine = self.machine
@@ -115,6 +116,19 @@ class Machine:
 
     def send_delay_us(self) -> int:
         return self._thread_chance.randint(0, self.slow_sending_us) if self.slow_sending_us else 0
+
+    @contextmanager
+    def watched(self) -> Iterator[None]:
+        """By somebody outside the world, who reads its disk, and to whom no fault happens."""
+        self.disk.is_watched = True
+        try:
+            yield
+        finally:
+            self.disk.is_watched = False
+
+    def now_ms(self) -> int:
+        """By its clock."""
+        return self.world.now_ms + self.clock_leap_ms
 
     def set_clock(self, leap_ms: int) -> None:
         if leap_ms != self.clock_leap_ms:

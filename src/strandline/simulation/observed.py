@@ -26,7 +26,7 @@ from strandline.records.control import COMMIT
 from strandline.replication.leader import Leader
 from strandline.replication.log_view import UNKNOWN_OFFSET
 
-HEAD = Struct(">qiibIhi16xqhi")  # up to the sequence; the two timestamps are passed over
+HEAD = Struct(">qiibIhi8xqqhi")  # up to the sequence; the first timestamp is passed over
 COUNT_POSITION = 57
 MARKER_TYPE_POSITION = 69  # the low byte of it, in the key of the only record of a control batch
 READ_BYTES = 1 << 20
@@ -52,6 +52,7 @@ class Batch(NamedTuple):
     producer_id: int = -1
     producer_epoch: int = -1
     base_sequence: int = -1
+    max_timestamp: int = -1
 
     def __str__(self) -> str:
         return f"{self.base_offset}-{self.last_offset} of epoch {self.leader_epoch}, crc {self.crc:08x}"
@@ -67,14 +68,15 @@ def batches_in(data: bytes) -> tuple[Batch, ...]:
 def _parsed(data: bytes) -> Iterator[Batch]:
     position = 0
     while position + HEAD.size <= len(data):
-        base, length, epoch, _, crc, attributes, delta, *producer = HEAD.unpack_from(data, position)
+        head = HEAD.unpack_from(data, position)
+        base, length, epoch, _, crc, attributes, delta, max_timestamp, producer_id, producer_epoch, sequence = head
         begin, position = position, position + 12 + length
         if position > len(data):
             return
         kind = Kind.PLAIN
         if attributes & TRANSACTIONAL:
             kind = kind_of(data, begin, is_control=bool(attributes & CONTROL))
-        yield Batch(base, base + delta, epoch, crc, kind, *producer)
+        yield Batch(base, base + delta, epoch, crc, kind, producer_id, producer_epoch, sequence, max_timestamp)
 
 
 def kind_of(data: bytes, begin: int, *, is_control: bool) -> Kind:

@@ -82,15 +82,12 @@ class Observer:
 
     def read_again(self, machine: Machine) -> Iterator[tuple[PartitionTruth, int, dict[int, Batch]]]:
         """Of each partition that is assigned to it, where its log begins, and what is there by base offset."""
-        machine.disk.is_watched = True
-        try:
+        with machine.watched():
             for truth in self.living:
                 log = truth.replica(machine.broker_id).readable_log
                 if machine.broker_id in truth.assigned and log is not None:
                     batches = batches_from(log, log.log_start_offset)
                     yield truth, log.log_start_offset, {batch.base_offset: batch for batch in batches}
-        finally:
-            machine.disk.is_watched = False
 
     def _look(self, machine: Machine, broker: Broker) -> None:
         """At every step, so whatever is as it was must cost little."""

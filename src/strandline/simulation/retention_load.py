@@ -121,4 +121,13 @@ class RetentionLoad(WrittenLoad):
 
     def is_settled(self) -> bool:
         (truth,) = (truth for truth in self.simulation.observer.living if truth.name == PARTITION)
-        return all(reader.position >= truth.committed_end for reader in self._readers)
+        logs = [replica.readable_log for replica in truth.replicas.values()]
+        return all(reader.position >= truth.committed_end for reader in self._readers) and all(
+            log is not None and not is_too_large(log) for log in logs
+        )
+
+
+def is_too_large(log: Log) -> bool:
+    """Without its oldest segment it would still be large enough."""
+    oldest, *others = log.segments.all()
+    return bool(others) and log.size_bytes - oldest.size_bytes >= log.settings.retention_bytes

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from strandline.simulation.observed import PartitionTruth
 from strandline.simulation.transaction_history import Transaction, TransactionHistory
@@ -13,12 +13,12 @@ class WholeTransactions:
 
     name = "WholeTransactions"
 
-    def __init__(self, history: TransactionHistory, topic: str) -> None:
+    def __init__(self, history: TransactionHistory, topics: Collection[str]) -> None:
         self._history = history
-        self._topic = topic
+        self._topics = topics
 
     def check(self, truth: PartitionTruth) -> Iterator[str]:
-        if truth.name.topic != self._topic:
+        if truth.name.topic not in self._topics:
             return
         partition = self._history.of_partition(truth.name)
         looked = len(partition.entries)
@@ -53,12 +53,12 @@ class LastStableOffset:
 
     name = "LastStableOffset"
 
-    def __init__(self, history: TransactionHistory, topic: str) -> None:
+    def __init__(self, history: TransactionHistory, topics: Collection[str]) -> None:
         self._history = history
-        self._topic = topic
+        self._topics = topics
 
     def check(self, truth: PartitionTruth) -> Iterator[str]:
-        if truth.name.topic != self._topic:
+        if truth.name.topic not in self._topics:
             return
         first_open = self._history.of_partition(truth.name).first_open_offset
         for replica in truth.replicas.values():
@@ -80,13 +80,13 @@ class ZombiesAreFenced:
 
     name = "ZombiesAreFenced"
 
-    def __init__(self, history: TransactionHistory, topic: str) -> None:
+    def __init__(self, history: TransactionHistory, topics: Collection[str]) -> None:
         self._history = history
-        self._topic = topic
+        self._topics = topics
         self._looked: dict[PartitionTruth, int] = {}
 
     def check(self, truth: PartitionTruth) -> Iterator[str]:
-        if truth.name.topic != self._topic:
+        if truth.name.topic not in self._topics:
             return
         looked, self._looked[truth] = self._looked.get(truth, 0), len(truth.committed)
         for batch in truth.committed[looked:]:

@@ -1,10 +1,14 @@
 """The load of transactions: producers of a few transactional ids, each now and then replaced by another while it lives,
-beside a plain one; readers of committed data, and of all."""
+beside a plain one; readers of committed data, and of all.
+
+Where there is the load of compaction they write to its topic, too, keys that others write as well (`profiles`), and now
+and then leave a transaction open while that is cleaned."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar
 
+from strandline.simulation import profiles
 from strandline.simulation.committed_readers import CommittedReader
 from strandline.simulation.consumers import Consumer
 from strandline.simulation.load import COMPACTED, COMPACTION, WantedTopic
@@ -36,6 +40,7 @@ class TransactionLoad(TransactionalLoad):
         self.is_compacted = COMPACTION in simulation.options.load
         if self.is_compacted:
             self.topics = (WantedTopic(self.topic, PARTITIONS, COMPACTED),)
+            self._write_to([*self.own_partitions, profiles.PARTITION])
         self._chance = self.world.chance("transactions")
         self._ids = [TransactionalId(f"payer-{number}", f"payees-{number}") for number in range(IDS)]
         self._producers: dict[str, list[TransactionalProducer]] = {each.name: [] for each in self._ids}
@@ -47,7 +52,7 @@ class TransactionLoad(TransactionalLoad):
         for owner in self._ids:
             self._replace(owner)
         self._keep_up()
-        for partition in self.partitions:
+        for partition in self.own_partitions:
             self._readers.append(CommittedReader(self, f"auditor-{partition.partition}", partition))
         if not self.is_compacted:
             self._start_plain()
@@ -59,7 +64,7 @@ class TransactionLoad(TransactionalLoad):
     def _start_plain(self) -> None:
         """Records that have no key, among those of transactions; and one who reads everything."""
         simulation = self.simulation
-        world, network, names, partition = self.world, simulation.network, simulation.names, self.partitions[0]
+        world, network, names, partition = self.world, simulation.network, simulation.names, self.own_partitions[0]
         self._plain.append(Producer(world, network, "bystander", names, partition, self.records))
         self._readers.append(Consumer(world, network, "onlooker", names, partition, self.records))
 

@@ -94,8 +94,12 @@ class TransactionRequests(CoordinatedClient):
         self.needs_epoch = False
 
     async def add_partitions(self, partitions: Sequence[TopicPartition]) -> None:
-        topic = AddPartitionsToTxnTopic(self.load.topic, [each.partition for each in partitions])
-        request = AddPartitionsToTxnRequest([], self.owner.name, self.producer_id, self.producer_epoch, [topic])
+        names = dict.fromkeys(each.topic for each in partitions)
+        topics = [
+            AddPartitionsToTxnTopic(name, [each.partition for each in partitions if each.topic == name])
+            for name in names
+        ]
+        request = AddPartitionsToTxnRequest([], self.owner.name, self.producer_id, self.producer_epoch, topics)
         while True:
             try:
                 answer = await self._ask(request, AddPartitionsToTxnResponse, ADD_PARTITIONS_VERSION)
@@ -103,7 +107,9 @@ class TransactionRequests(CoordinatedClient):
                 await self.pause(self.retry_backoff_ms)
                 continue
             errors = [
-                each.partition_error_code for each in answer.results_by_topic_v3_and_below[0].results_by_partition
+                each.partition_error_code
+                for topic in answer.results_by_topic_v3_and_below
+                for each in topic.results_by_partition
             ]
             if not await self._is_to_repeat(request, max(errors, key=lambda code: code not in AGAIN and code != 0)):
                 return

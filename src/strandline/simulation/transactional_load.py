@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from strandline.broker.cluster_image import CONSUMER_OFFSETS
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class TransactionalLoad(Load):
-    topic: str  # that is written to
+    topic: str  # that is written to, and by nobody else
     partitions_written: int
     is_compacted = False
 
@@ -24,13 +25,18 @@ class TransactionalLoad(Load):
         super().__init__(simulation)
         self.records = simulation.history
         self.history = TransactionHistory()
-        self.partitions = [TopicPartition(self.topic, index) for index in range(self.partitions_written)]
-        self.invariants = [
-            WholeTransactions(self.history, self.topic),
-            LastStableOffset(self.history, self.topic),
-            ZombiesAreFenced(self.history, self.topic),
-        ]
+        self.own_partitions = [TopicPartition(self.topic, index) for index in range(self.partitions_written)]
+        self._write_to(self.own_partitions)
         self._readers: list[Consumer] = []
+
+    def _write_to(self, partitions: Sequence[TopicPartition]) -> None:
+        self.partitions = partitions
+        topics = {partition.topic for partition in partitions}
+        self.invariants = [
+            WholeTransactions(self.history, topics),
+            LastStableOffset(self.history, topics),
+            ZombiesAreFenced(self.history, topics),
+        ]
 
     # What producers did and heard.
 

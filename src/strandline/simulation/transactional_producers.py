@@ -20,6 +20,7 @@ from strandline.model.partitions import TopicPartition
 from strandline.records.batch import CRC, CRC_POSITION
 from strandline.records.builder import build_batch
 from strandline.records.record import Record
+from strandline.simulation import profiles
 from strandline.simulation.coordinated import TRANSACTION
 from strandline.simulation.history import Sent
 from strandline.simulation.producers import ACKS_ALL, Outgoing
@@ -41,6 +42,9 @@ LATE_SHARE = 0.1  # of the transactions of those who keep their epoch
 LATE_US = 400_000
 LATE_FOR_US = 10_000_000
 LATE_NUMBER = 9
+OPEN_FOR_LONG_SHARE = 0.4  # of the transactions with profiles
+OPEN_FOR_LONG_MS = (4_000, 12_000)  # in which those are cleaned
+SELDOM_SHARE = 0.7  # of keys: others do not soon write over them
 ASKED_MS = 10  # by then a leader has asked the coordinator about a batch
 ROUNDS_MAX = 12
 PRODUCE_AGAIN = frozenset(
@@ -107,6 +111,8 @@ class TransactionalProducer(TransactionRequests):
             return
         if self.chance.random() < 0.4:
             await self.send_offset(transaction)
+        if profiles.PARTITION in partitions and self.chance.random() < OPEN_FOR_LONG_SHARE:
+            await self.pause(self.chance.randint(*OPEN_FOR_LONG_MS))
         self._crash_perhaps()
         await self.end(transaction, is_commit=self.chance.random() < 0.7)
         self._sequences = {}
@@ -185,9 +191,9 @@ class TransactionalProducer(TransactionRequests):
 
     def _make_batch(self, transaction: Transaction, partition: TopicPartition, number: int) -> Outgoing:
         sequence = self._sequences.get(partition, 0)
-        value = f"{transaction}/{partition.partition}/{number}".encode() + b"." * self.chance.randint(0, 60)
+        record = self._make_record(transaction, partition, number)
         data = build_batch(
-            [Record(0, self.host.now_ms(), value, value)],  # its key is its own: compaction takes nothing away
+            [record],
             producer_id=self.producer_id,
             producer_epoch=self.producer_epoch,
             base_sequence=sequence,
@@ -196,9 +202,19 @@ class TransactionalProducer(TransactionRequests):
         self._sequences[partition] = sequence + 1
         (crc,) = CRC.unpack_from(data, CRC_POSITION)
         self.load.records.sent[crc] = Sent(transaction.name, number, True, partition)
+        if partition == profiles.PARTITION:
+            self.load.records.kept[crc] = [record]
         self.load.history.sent[crc] = transaction
         self.load.history.first_sent_us[crc] = self.world.now_us
         return Outgoing(number, crc, bytes(data))
+
+    def _make_record(self, transaction: Transaction, partition: TopicPartition, number: int) -> Record:
+        """In the ledger its key is its own: compaction takes nothing away."""
+        value = f"{transaction}/{partition.partition}/{number}".encode() + b"." * self.chance.randint(0, 60)
+        record = Record(0, self.host.now_ms(), value, value)
+        if partition != profiles.PARTITION:
+            return record
+        return profiles.profile(record, self.chance, seldom_share=SELDOM_SHARE)
 
     async def _round(self, partition: TopicPartition, unresolved: list[Outgoing]) -> None:
         if partition not in self._leaders:
