@@ -138,21 +138,24 @@ def test_a_run_whose_transactions_and_groups_come_to_nothing_is_void() -> None:
     nothing = scoreboard_of(operations, fault(), work=Work.of(operations, "copies"))
     assert nothing.exit_code == VOID
     assert nothing.void_because == [
-        "only 0 transactions were written, and not 6",
-        "only 0 transactions were aborted, and not 1",
+        "only 0 transactions were written, and not 3",
         "only 0 records were copied, and not 1",
-        "only 0 commits of groups were acknowledged, and not 6",
+        "only 0 commits of groups were acknowledged, and not 3",
     ]
     for name in Work._fields:
         assert len(scoreboard_of(operations, fault(), work=ENOUGH._replace(**{name: 0})).void_because) == 1
-    assert scoreboard_of(operations, fault(), seconds=1000, work=ENOUGH).void_because == [
-        "only 10 transactions were aborted, and not 16"
+    assert scoreboard_of(operations, fault(), seconds=3000, work=ENOUGH).void_because == [
+        "only 100 transactions were written, and not 150",
+        "only 100 commits of groups were acknowledged, and not 150",
+    ]
+    assert scoreboard_of(operations, fault(), work=ENOUGH._replace(written=2000)).void_because == [
+        "only 10 transactions were aborted, and not 20"
     ]
     copied = Work.missing(ENOUGH._replace(copied=40), 60, 1000)
     assert copied == ["only 40 records were copied, and not 50"]
 
 
-def test_a_short_run_need_not_abort_anything() -> None:
+def test_who_has_written_little_need_not_have_aborted_anything() -> None:
     operations = acknowledged_at(ORDERS[0], 1, 3)
     few = Work(written=1, aborted=0, copied=1, group_commits=1)
     assert scoreboard_of(operations, fault(), seconds=18, work=few).exit_code == SOUND

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from tests.chaos.limits import (
-    ABORTED_PER_MINUTE_MIN,
+    ABORTED_SHARE_MIN,
     COPIED_SHARE_MIN,
     GROUP_COMMITS_PER_MINUTE_MIN,
     WRITTEN_PER_MINUTE_MIN,
@@ -76,7 +76,7 @@ class Work(NamedTuple):
         """Why a run in which this is all there was proves nothing, in a sentence each."""
         minutes = seconds / 60
         written_min = max(1, int(minutes * WRITTEN_PER_MINUTE_MIN))
-        aborted_min = int(minutes * ABORTED_PER_MINUTE_MIN)
+        aborted_min = int(self.written * ABORTED_SHARE_MIN)
         copied_min = max(1, int(acknowledged * COPIED_SHARE_MIN))
         group_commits_min = max(1, int(minutes * GROUP_COMMITS_PER_MINUTE_MIN))
         wanted = (
