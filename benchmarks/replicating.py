@@ -15,6 +15,7 @@ from statistics import quantiles
 from typing import NamedTuple
 
 from benchmarks import load
+from benchmarks.bare_loop import listening
 from benchmarks.batches import NEARLY_16_KIB
 from benchmarks.measure import Aim, Figure, Row, Timing, interleave, rate, share, timed
 from benchmarks.scratch import Run
@@ -251,7 +252,7 @@ def _segments(directory: str, broker_id: int, topic: str) -> list[str]:
 
 
 def _copy(segments: list[str], target: str) -> None:
-    listener = socket.create_server(("127.0.0.1", 0))
+    listener = listening()
     receiver = threading.Thread(target=_receive, args=(listener, target))
     receiver.start()
     with socket.create_connection(listener.getsockname()) as connected:
