@@ -99,6 +99,7 @@ def _is_as_usual(found: guard.Ratios, machine: Machine, options: argparse.Namesp
     if options.accept:
         guard.accept(found, machine)
     lines, is_kept = guard.judge(found, guard.usual_of(machine, commit))
+    lines += guard.never_accepted(found, machine)
     is_remembered = guard.remember(found, machine, commit)
     if found and not is_remembered:
         lines.append("Not written to the history: the code that was measured is not committed.")
