@@ -5,9 +5,11 @@ from __future__ import annotations
 import argparse
 import os
 import platform
+import signal
 import sys
 from collections.abc import Callable, Sequence
 from statistics import median
+from typing import NoReturn
 
 from benchmarks import (
     appending,
@@ -69,10 +71,20 @@ BENCHMARKS: dict[str, Callable[[Run], list[Row]]] = {
 }
 
 NOISY_SPREAD = 0.15
+ENDINGS = (signal.SIGINT, signal.SIGTERM)
+BROKEN_OFF = 130
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     options = _parse(arguments)
+    try:
+        return _run(options)
+    except KeyboardInterrupt:
+        print("Broken off: nothing of this run was judged or written to the history.", file=sys.stderr)
+        return BROKEN_OFF
+
+
+def _run(options: argparse.Namespace) -> int:
     chosen = options.only or list(BENCHMARKS)
     rows: list[Row] = []
     with scratch_folder() as scratch:
@@ -126,5 +138,14 @@ def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     return parser.parse_args(arguments)
 
 
+def _break_off(*_: object) -> NoReturn:
+    """Once: a second signal would leave the brokers that the first one ends."""
+    for number in ENDINGS:
+        signal.signal(number, signal.SIG_IGN)
+    raise KeyboardInterrupt
+
+
 if __name__ == "__main__":
+    for number in ENDINGS:
+        signal.signal(number, _break_off)
     sys.exit(main())
