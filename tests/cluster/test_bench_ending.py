@@ -22,7 +22,7 @@ BEGUN = {
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_run_that_is_broken_off_leaves_nothing(benchmark: str, number: signal.Signals, tmp_path: Path) -> None:
     run = subprocess.Popen(
-        [sys.executable, "-m", "benchmarks", "--quick", "--only", benchmark],
+        [sys.executable, "-m", "benchmarks", "--only", benchmark],
         cwd=CHECKOUT,
         env=os.environ | {"TMPDIR": str(tmp_path), "PYTHONPATH": os.pathsep.join(sys.path)},
         stdout=subprocess.PIPE,
