@@ -33,8 +33,8 @@ check: $(READY)                  ## style, types, architecture
 	@$(BIN)/lint-imports --no-cache --no-logo
 	@$(BIN)/python -m pytest -q -p no:randomly tests/test_tidy.py
 
-bench: $(READY)                  ## ratios against the raw system calls, measured in the same run
-	@$(BIN)/python -m benchmarks
+bench: $(READY)                  ## what requests cost beside the bare system calls, and whether that is usual; ALL=1 for everything, BENCH="--only find"
+	@$(BIN)/python -m benchmarks $(if $(ALL),--all) $(BENCH)
 
 bench-spark: $(CLUSTER_READY)    ## rows a second and CPU per million rows, from a topic's bytes to Spark; CONNECTOR=1: Spark's own source (Maven) beside ours
 	@$(BIN)/python -m benchmarks.spark $(if $(CONNECTOR),--connector)

@@ -1,4 +1,4 @@
-"""What the log costs beside the bare system calls (`make bench`, or `python -m benchmarks`).
+"""What the broker and the log cost beside the bare system calls (`make bench`, or `python -m benchmarks`).
 
 Speeds of one machine on one day say little, ratios say more. So every row that has a raw twin runs both in the same
 process, in turns of a few milliseconds each: what disturbs one disturbs the other. Rows give the median over all turns

@@ -18,6 +18,8 @@ from collections.abc import Callable
 from itertools import cycle
 from struct import Struct
 
+from strandline.broker.pacing import begin_without_pace
+
 ANSWER = bytes(50)
 LENGTH = Struct(">i")
 RANGE = Struct(">iqq")  # length, position, count
@@ -62,8 +64,15 @@ class Peer:
         return found
 
 
-def serve(answer: Serve) -> None:
+def listening() -> socket.socket:
+    """As the broker listens: who is on this machine is sent to without a pace (decision 12)."""
     listener = socket.create_server(("127.0.0.1", 0))
+    begin_without_pace(listener)
+    return listener
+
+
+def serve(answer: Serve) -> None:
+    listener = listening()
     print(listener.getsockname()[1], flush=True)
     poll = select.epoll()
     poll.register(listener, select.EPOLLIN)

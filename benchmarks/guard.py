@@ -7,21 +7,25 @@ Two files, both in git, for two questions:
 - `benchmarks/ceilings.json`: what each row may cost on such a machine. It changes only when somebody says so
   (`python -m benchmarks --accept`), so that a change that makes requests dearer shows it in its own diff.
 - `docs/performance/bench-history.jsonl`: what was found, a line for each commit and kind of machine, to see since when.
-  Where nothing was accepted for such a machine, the median of its lines is what is usual.
+
+What is usual is the lesser of the two, of the history its median: a ceiling that was left high while requests became
+cheaper would let them become dearer again by as much. What was found before a row was accepted does not count, or
+nobody could accept a dearer one. Where nothing was accepted for such a machine there is its history alone.
 
 A row above what is usual by more than `TOLERANCE` makes `make bench` fail. That is wider than the spread of a busy
-machine, and narrower than any change of design.
+machine, and narrower than any change of design. One as far below is told: it wants another ceiling, or its twin is ill.
 """
 
 from __future__ import annotations
 
 import json
+import math
 import os
 import time
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from statistics import median
-from typing import Any
+from typing import Any, TypedDict
 
 from benchmarks.machine import UNKNOWN, Machine
 from benchmarks.measure import Row
@@ -36,6 +40,14 @@ FEWEST, MOST = what_of(PARTITIONS[0]), what_of(PARTITIONS[-1])
 GROWTH = f"growth of a request from {PARTITIONS[0]} to {PARTITIONS[-1]:,} partitions"
 
 Ratios = dict[str, float]
+
+
+class Ceiling(TypedDict):
+    ratio: float
+    at: str  # when it was accepted
+
+
+Ceilings = dict[str, dict[str, Ceiling]]  # by likeness and row
 
 
 def ratios_of(rows: Sequence[Row]) -> Ratios:
@@ -58,28 +70,47 @@ def judge(found: Ratios, usual: Mapping[str, float]) -> tuple[list[str], bool]:
         if what not in usual:
             lines.append(f"{told}; nothing of a like machine to compare it with yet")
             continue
-        is_above = ratio > usual[what] * TOLERANCE
-        is_kept = is_kept and not is_above
-        verdict = "TOO DEAR: find out why, or accept it with --accept" if is_above else "kept"
-        lines.append(f"{told}, where {usual[what]:.2f} is usual: {verdict}")
+        is_kept = is_kept and ratio <= usual[what] * TOLERANCE
+        lines.append(f"{told}, where {usual[what]:.2f} is usual: {_verdict(ratio, usual[what])}")
     return lines, is_kept
 
 
+def _verdict(ratio: float, usual: float) -> str:
+    if ratio > usual * TOLERANCE:
+        return "TOO DEAR: find out why, or accept it with --accept"
+    if ratio * TOLERANCE < usual:
+        return "much cheaper than usual: accept it with --accept, or find out what went wrong with the bare loop"
+    return "kept"
+
+
 def usual_of(machine: Machine, commit: str, ceilings: str = CEILINGS, history: str = HISTORY) -> Ratios:
-    """What was accepted for such a machine; for other rows, what other commits came to there."""
+    """What was accepted for such a machine, or what other commits came to there since, if that is less."""
+    accepted = _read_ceilings(ceilings).get(machine.likeness, {})
     known: dict[str, list[float]] = defaultdict(list)
     for line in read_history(history):
         if line["machine"] == machine.likeness and line["commit"] != commit:
             for what, ratio in line["ratios"].items():
-                known[what].append(ratio)
-    accepted = _read_ceilings(ceilings).get(machine.likeness, {})
-    return {what: median(ratios) for what, ratios in known.items()} | accepted
+                if what not in accepted or line["at"] >= accepted[what]["at"]:
+                    known[what].append(ratio)
+    usual = {what: ceiling["ratio"] for what, ceiling in accepted.items()}
+    for what, ratios in known.items():
+        usual[what] = min(median(ratios), usual.get(what, math.inf))
+    return usual
+
+
+def never_accepted(found: Ratios, machine: Machine, path: str = CEILINGS) -> list[str]:
+    """A line that names them, or none."""
+    accepted = _read_ceilings(path).get(machine.likeness, {})
+    names = "; ".join(what for what in found if what not in accepted)
+    told = "Never accepted for such a machine, so what is usual drifts with its history until --accept"
+    return [f"{told}: {names}"] if names else []
 
 
 def accept(found: Ratios, machine: Machine, path: str = CEILINGS) -> None:
     """What was not measured this time stays."""
-    ceilings = _read_ceilings(path)
-    ceilings[machine.likeness] = ceilings.get(machine.likeness, {}) | found
+    ceilings, at = _read_ceilings(path), _now()
+    now = {what: Ceiling(ratio=ratio, at=at) for what, ratio in found.items()}
+    ceilings[machine.likeness] = ceilings.get(machine.likeness, {}) | now
     with open(path, "w", encoding="utf-8") as file:
         json.dump(ceilings, file, indent=2, sort_keys=True)
         file.write("\n")
@@ -93,8 +124,7 @@ def remember(found: Ratios, machine: Machine, commit: str, path: str = HISTORY) 
     like = (line for line in lines if (line["commit"], line["machine"]) == (commit, machine.likeness))
     before = next(like, None)
     if before is None:
-        at = time.strftime("%Y-%m-%d %H:%M")
-        lines.append({"commit": commit, "at": at, "machine": machine.likeness, "ratios": found})
+        lines.append({"commit": commit, "at": _now(), "machine": machine.likeness, "ratios": found})
     else:
         known = before["ratios"]
         before["ratios"] = known | {what: min(ratio, known.get(what, ratio)) for what, ratio in found.items()}
@@ -112,7 +142,11 @@ def read_history(path: str = HISTORY) -> list[dict[str, Any]]:
         return []
 
 
-def _read_ceilings(path: str) -> dict[str, Ratios]:
+def _now() -> str:
+    return time.strftime("%Y-%m-%d %H:%M")
+
+
+def _read_ceilings(path: str) -> Ceilings:
     try:
         with open(path, encoding="utf-8") as file:
             return dict(json.load(file))

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import socket
-import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from itertools import cycle
 from struct import Struct
 
@@ -90,15 +90,17 @@ def _flood_one(connected: socket.socket, turn: Iterator[bytes], answer_bytes: in
         while sent < requests and sent - received // answer_bytes < window:
             connected.sendall(next(turn))
             sent += 1
-        received += len(connected.recv(65536))
+        count = len(connected.recv(65536))
+        if not count:
+            raise ConnectionError(f"the server has gone after {received // answer_bytes} of {requests} answers")
+        received += count
 
 
 def _together(works: list[Callable[[], None]]) -> None:
-    threads = [threading.Thread(target=work) for work in works]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    """What one of them raises is raised here. Who is interrupted meanwhile waits for them: their turns are short."""
+    with ThreadPoolExecutor(len(works)) as pool:
+        for begun in [pool.submit(work) for work in works]:
+            begun.result()
 
 
 def drain(connected: socket.socket, requests: list[bytes], buffer: memoryview) -> int:

@@ -38,7 +38,11 @@ class Machine:
 
     @property
     def likeness(self) -> str:
-        """Machines of which this is the same may be compared by ratios of CPU time."""
+        """Machines of which this is the same may be compared by ratios of CPU time.
+
+        How they control congestion does not count: the broker and its twins begin without a pace on any machine
+        (`bare_loop.listening`), and BBR and Reno made no difference to their ratios that runs of one of them did not.
+        """
         series = ".".join(self.python.split(".")[:2])
         compiled = "" if self.has_compiled_module else ", without the compiled module"
         return f"{self.cores} cores of {self.processor}, {self.features}, Python {series}{compiled}"

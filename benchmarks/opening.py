@@ -10,6 +10,8 @@ import os
 import subprocess
 import sys
 
+from tests.interop.process import die_with_parent
+
 from benchmarks.batches import NOW_MS, new_log, records_of
 from benchmarks.measure import Aim, Figure, Row, Timing, interleave, seconds, share, timed
 from benchmarks.scratch import CHECKOUT, Run
@@ -106,6 +108,7 @@ def _in_new_process(folder: str) -> tuple[Timing, float]:
         check=True,
         capture_output=True,
         text=True,
+        preexec_fn=die_with_parent,
     )
     wall_s, cpu_s, megabytes = json.loads(done.stdout)
     return Timing(wall_s, cpu_s), megabytes

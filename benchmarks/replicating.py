@@ -10,15 +10,17 @@ import socket
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from statistics import quantiles
 from typing import NamedTuple
 
 from benchmarks import load
+from benchmarks.bare_loop import listening
 from benchmarks.batches import NEARLY_16_KIB
 from benchmarks.measure import Aim, Figure, Row, Timing, interleave, rate, share, timed
 from benchmarks.scratch import Run
 from benchmarks.served import Served
+from strandline.cluster.process_cluster import ProcessCluster
 from strandline.metadata.paths import partition_state_path
 from strandline.metadata.values import PartitionState, decode_partition_state
 from strandline.model.partitions import TopicPartition
@@ -37,14 +39,11 @@ IDLE_S = 10.0
 class Brokers:
     """Three of them, and who leads what."""
 
-    def __init__(self, folder: str) -> None:
+    def __init__(self, cluster: ProcessCluster) -> None:
         from confluent_kafka.admin import AdminClient
         from kazoo.client import KazooClient
 
-        from strandline.cluster.process_cluster import ProcessCluster
-
-        self.cluster = ProcessCluster.create(f"{folder}/cluster", brokers=3, port=0, settings=SETTINGS)
-        self.cluster.up()
+        self.cluster = cluster
         self._zookeeper = KazooClient(self.cluster.connect)
         self._zookeeper.start()
         self._admin = AdminClient({"bootstrap.servers": self.cluster.bootstrap, "log_level": 0})
@@ -102,14 +101,12 @@ class Brokers:
 
 @contextmanager
 def three_brokers(run: Run) -> Iterator[Brokers]:
-    with run.folder("cluster") as folder:
-        brokers = Brokers(folder)
+    with run.folder("cluster") as folder, ProcessCluster.create(f"{folder}/cluster", settings=SETTINGS) as cluster:
         try:
-            yield brokers
+            with closing(Brokers(cluster)) as brokers:
+                yield brokers
         finally:
-            brokers.close()
-            brokers.cluster.kill_all()
-            brokers.cluster.close()
+            cluster.kill_all()  # nobody reads these logs again, so nothing is synced and nobody told
 
 
 def replicated_produce(run: Run) -> list[Row]:
@@ -251,7 +248,7 @@ def _segments(directory: str, broker_id: int, topic: str) -> list[str]:
 
 
 def _copy(segments: list[str], target: str) -> None:
-    listener = socket.create_server(("127.0.0.1", 0))
+    listener = listening()
     receiver = threading.Thread(target=_receive, args=(listener, target))
     receiver.start()
     with socket.create_connection(listener.getsockname()) as connected:

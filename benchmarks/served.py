@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 import re
 import resource
-import signal
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+
+from tests.interop.process import die_with_parent
 
 from benchmarks.measure import Timing
 from benchmarks.scratch import CHECKOUT
@@ -78,16 +79,24 @@ def installed_environment() -> dict[str, str]:
 
 @contextmanager
 def _started(command: list[str]) -> Iterator[tuple[subprocess.Popen[str], str, float]]:
+    """In a group of its own: Ctrl-C is for the run, which ends its servers before it removes their files."""
     begun_s = time.perf_counter()
     with subprocess.Popen(
-        command, stdout=subprocess.PIPE, text=True, cwd=CHECKOUT, env=installed_environment()
+        command,
+        stdout=subprocess.PIPE,
+        text=True,
+        cwd=CHECKOUT,
+        env=installed_environment(),
+        process_group=0,
+        preexec_fn=die_with_parent,
     ) as process:
         try:
             assert process.stdout is not None
             line = process.stdout.readline()
             yield process, line, time.perf_counter() - begun_s
         finally:
-            process.send_signal(signal.SIGTERM)
+            process.terminate()
+            process.wait()  # by itself, `Popen` waits for a quarter of a second where it is left by Ctrl-C
 
 
 def allow_descriptors(count: int) -> None:

@@ -16,6 +16,8 @@ from contextlib import ExitStack
 from functools import partial
 from statistics import median, quantiles
 
+from tests.interop.process import die_with_parent
+
 from benchmarks import load
 from benchmarks.bare_loop import ANSWER, RANGE
 from benchmarks.batches import NEARLY_1_MIB, NEARLY_16_KIB
@@ -235,4 +237,4 @@ def _kcat(port: int, path: str) -> None:
     )
     options = [word for setting in settings for word in ("-X", setting)]
     command = ["kcat", "-P", "-b", f"127.0.0.1:{port}", "-t", load.TOPIC, "-l", path, *options]
-    subprocess.run(command, check=True, capture_output=True)
+    subprocess.run(command, check=True, capture_output=True, preexec_fn=die_with_parent)

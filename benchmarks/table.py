@@ -1,4 +1,4 @@
-"""The table, for people or for programs."""
+"""The table, for people or for programs. Lines are made one by one, so that what was measured is seen at once."""
 
 from __future__ import annotations
 
@@ -9,44 +9,29 @@ from dataclasses import asdict
 from benchmarks.measure import Aim, Figure, Row
 
 COLUMNS = ("what", "ours", "spread", "by CPU", "beside", "theirs", "share", "by CPU", "aim", "met")
+WIDTHS = (55, 12, 6, 7, 14, 7, 6, 6, 8, 6)  # of the guarded rows; what is longer pushes the rest of its line
 LEFT_ALIGNED = (0, 4)
-STYLES = {"": "", "yes": "green", "by CPU": "yellow", "NO": "red"}
+COLOURS = {"yes": "\x1b[32m", "by CPU": "\x1b[33m", "NO": "\x1b[31m"}
+PLAIN = "\x1b[0m"
 
 
 def as_json(rows: Sequence[Row]) -> str:
     return json.dumps([{**asdict(row), "what": row.what.strip(), "met": row.verdict} for row in rows], indent=2)
 
 
-def print_table(rows: Sequence[Row], title: str) -> None:
-    try:
-        from rich import box
-        from rich.console import Console
-        from rich.table import Table
-    except ImportError:
-        print(as_text(rows, title))
-        return
-    console = Console()
-    if console.width < 120:  # a table folded into narrow cells is harder to read than plain lines
-        print(as_text(rows, title))
-        return
-    table = Table(title=title, box=box.SIMPLE_HEAD, title_justify="left")
-    for number, column in enumerate(COLUMNS):
-        table.add_column(column, justify="left" if number in LEFT_ALIGNED else "right", no_wrap=True)
-    for row in rows:
-        table.add_row(*cells_of(row), style=STYLES[row.verdict])
-    console.print(table)
+def heading(title: str) -> str:
+    return f"{title}\n{_aligned(COLUMNS)}"
 
 
-def as_text(rows: Sequence[Row], title: str) -> str:
-    lines = [COLUMNS, *map(cells_of, rows)]
-    widths = [max(len(line[number]) for line in lines) for number in range(len(COLUMNS))]
-    return "\n".join([title, *(_aligned(line, widths) for line in lines)])
+def as_line(row: Row, *, has_colours: bool) -> str:
+    line = _aligned(cells_of(row))
+    return f"{COLOURS[row.verdict]}{line}{PLAIN}" if has_colours and row.verdict else line
 
 
-def _aligned(cells: Sequence[str], widths: Sequence[int]) -> str:
+def _aligned(cells: Sequence[str]) -> str:
     aligned = (
         cell.ljust(width) if number in LEFT_ALIGNED else cell.rjust(width)
-        for number, (cell, width) in enumerate(zip(cells, widths, strict=True))
+        for number, (cell, width) in enumerate(zip(cells, WIDTHS, strict=True))
     )
     return "  ".join(aligned).rstrip()
 

@@ -63,6 +63,17 @@ def test_a_row_above_what_was_accepted_is_too_dear_by_more_than_the_tolerance() 
     ]
 
 
+def test_a_row_far_below_what_is_usual_is_told_and_kept() -> None:
+    from benchmarks.guard import judge
+
+    lines, is_kept = judge({"fetch": 0.8}, {"fetch": 1.6})
+    assert is_kept
+    assert [line.partition(" is usual: ")[2] for line in lines] == [
+        "much cheaper than usual: accept it with --accept, or find out what went wrong with the bare loop"
+    ]
+    assert judge({"fetch": 1.5}, {"fetch": 1.6})[0][0].endswith(": kept")
+
+
 def test_a_row_that_has_nothing_to_be_compared_with_says_so() -> None:
     from benchmarks.guard import judge
 
@@ -84,6 +95,50 @@ def test_what_is_usual_was_accepted_for_a_like_machine_or_else_is_the_median_of_
     assert guard.usual_of(machine("no AVX-512"), "four", ceilings, history) == {"produce": 3.2}
     assert guard.usual_of(machine("no AVX-512"), "three", ceilings, history) == {"produce": 3.1}
     assert guard.usual_of(machine("another"), "four", ceilings, history) == {}
+
+
+def write_history(path: Path, *found: tuple[str, str, float]) -> str:
+    lines = [
+        {"commit": commit, "at": at, "machine": machine().likeness, "ratios": {"fetch": ratio}}
+        for commit, at, ratio in found
+    ]
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+    return str(path)
+
+
+def test_what_was_accepted_lets_no_request_become_dearer_than_the_history_since_then(tmp_path: Path) -> None:
+    from benchmarks import guard
+
+    ceilings = str(tmp_path / "ceilings.json")
+    guard.accept({"fetch": 1.6}, machine(), ceilings)
+    cheaper = [("one", "2999-01-01 00:00", 0.81), ("two", "2999-01-02 00:00", 0.83), ("three", "2999-01-03 00:00", 1.9)]
+    usual = guard.usual_of(machine(), "four", ceilings, write_history(tmp_path / "history.jsonl", *cheaper))
+    assert usual == {"fetch": 0.83}
+    assert not guard.judge({"fetch": 1.8}, usual)[1]
+    dearer = [("one", "2999-01-01 00:00", 1.9)]
+    usual = guard.usual_of(machine(), "four", ceilings, write_history(tmp_path / "history.jsonl", *dearer))
+    assert usual == {"fetch": 1.6}
+
+
+def test_whoever_accepts_dearer_requests_is_not_held_to_what_was_found_before(tmp_path: Path) -> None:
+    from benchmarks import guard
+
+    ceilings = str(tmp_path / "ceilings.json")
+    history = write_history(tmp_path / "history.jsonl", ("one", "2020-01-01 00:00", 0.81))
+    assert guard.usual_of(machine(), "two", ceilings, history) == {"fetch": 0.81}
+    guard.accept({"fetch": 1.6}, machine(), ceilings)
+    assert guard.usual_of(machine(), "two", ceilings, history) == {"fetch": 1.6}
+
+
+def test_a_row_that_was_never_accepted_is_said_to_drift(tmp_path: Path) -> None:
+    from benchmarks import guard
+
+    ceilings = str(tmp_path / "ceilings.json")
+    guard.accept({"fetch": 1.6}, machine(), ceilings)
+    assert guard.never_accepted({"fetch": 1.5}, machine(), ceilings) == []
+    assert guard.never_accepted({"fetch": 1.5, "produce": 2.0, "round": 1.1}, machine(), ceilings) == [
+        "Never accepted for such a machine, so what is usual drifts with its history until --accept: produce; round"
+    ]
 
 
 def test_a_newer_kernel_is_a_like_machine_and_another_python_is_not() -> None:
