@@ -172,6 +172,7 @@ class TestGrowth:
 class TestSources:
     def test_provenance_is_kept_with_each_result_and_comes_back_with_it(self, tmp_path: Path) -> None:
         from benchmarks.compare.page import write_page
+        from benchmarks.compare.published import published
         from benchmarks.compare.results import Store
 
         store = Store(str(tmp_path / "results"))
@@ -180,22 +181,18 @@ class TestSources:
         measured.provenance = provenance()
         store.save(measured)
         assert store.all(["ask", "flood"]) == [measured]
-        write_page([measured], str(tmp_path))
-        other = Store(str(tmp_path / "elsewhere"))
-        other.take_over(str(tmp_path / "performance" / "figures.json"))
-        assert other.all(["ask"]) == [measured]
+        write_page([measured], str(tmp_path / "docs"))
+        assert published(str(tmp_path)) == [measured]
 
     def test_what_was_published_counts_until_it_is_measured_again(self, tmp_path: Path) -> None:
         from benchmarks.compare.page import write_page
-        from benchmarks.compare.results import Store
+        from benchmarks.compare.published import newest, published
 
-        published = [result(name, {"p99_ms": [1.0]}, {"p99_ms": [2.0]}) for name in ("ask", "flood")]
-        write_page(published, str(tmp_path))
-        store = Store(str(tmp_path / "results"))
+        rows = [result(name, {"p99_ms": [1.0]}, {"p99_ms": [2.0]}) for name in ("ask", "flood")]
+        write_page(rows, str(tmp_path / "docs"))
         again = result("ask", {"p99_ms": [1.5]}, {"p99_ms": [2.0]})
-        store.save(again)
-        store.take_over(str(tmp_path / "performance" / "figures.json"))
-        assert store.all(["ask", "flood"]) == [again, published[1]]
+        assert newest(published(str(tmp_path)), [again]) == [again, rows[1]]
+        assert newest(published(str(tmp_path)), [replace(again, measured_at="2026-11-14 00:00")]) == rows
 
     def test_this_run_knows_its_machine_its_commit_and_its_versions(self, tmp_path: Path) -> None:
         from benchmarks.compare.provenance import of_this_run

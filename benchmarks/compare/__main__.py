@@ -13,9 +13,10 @@ from tests.interop.kafka import Kafka, RefereeMissing, fetch
 from benchmarks.compare.bench import Scale
 from benchmarks.compare.catalogue import all_loads, chosen
 from benchmarks.compare.load_kind import Stage
-from benchmarks.compare.page import FIGURES, write_page
+from benchmarks.compare.page import write_page
 from benchmarks.compare.provenance import of_this_run
-from benchmarks.compare.results import Store
+from benchmarks.compare.published import newest, published
+from benchmarks.compare.results import Result, Store
 from benchmarks.compare.runner import Runner
 from benchmarks.compare.side import CompareFailed
 from benchmarks.compare.summary import print_summary
@@ -25,41 +26,60 @@ SERIES = {Stage.UNSTARTED: "4.3", Stage.ALONE: "4.3", Stage.IN_THREES: "3.9"}
 FULL_ROUNDS, QUICK_ROUNDS = 7, 3
 FULL_WARM_S, QUICK_WARM_S = 60.0, 5.0
 Number = TypeVar("Number", int, float)
-PUBLISHED = f"{CHECKOUT}/docs/{FIGURES}/figures.json"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # brokers and files go, however this ends
     options = _parse(arguments)
-    folder = f"{CHECKOUT}/data/compare-{'quick' if options.quick else 'full'}"
-    store = Store(folder)
-    if options.published:
-        store.take_over(PUBLISHED)
-    known = all_loads()
+    store = Store(f"{CHECKOUT}/data/compare-{'quick' if options.quick else 'full'}")
     names = options.only or chosen(is_quick=options.quick, has_whole_grid=options.whole_grid)
-    wanted = [name for name in names if not (options.resume and _is_measured(store, name))]
-    if not options.report:
-        scale = Scale(options.quick, options.rounds or (QUICK_ROUNDS if options.quick else FULL_ROUNDS))
-        try:
-            with scratch_folder() as scratch:
-                provenance = of_this_run(scratch, _warm_s(options))
-                Runner(_fetch_kafkas(), scratch, scale, store, provenance).run([known[name] for name in wanted])
-        except RefereeMissing as problem:
-            print(f"Nothing can be compared. {problem}", file=sys.stderr)
-            return 1
-        except KeyboardInterrupt:
-            print("Broken off. Go on with --resume.", file=sys.stderr)
-            return 130
-        except CompareFailed as problem:  # of all that was to come; what was measured is told
-            print(f"The run ended early. {problem}", file=sys.stderr)
-            names = list(known)
-    results = store.all(known)
-    if not results:  # and what is published stays
-        print("Nothing has been measured here yet. Add --published to report what was elsewhere.", file=sys.stderr)
+    is_whole = True
+    try:
+        if not options.report:
+            _measure(options, store, [name for name in names if not (options.resume and _is_measured(store, name))])
+    except RefereeMissing as problem:
+        print(f"Nothing can be compared. {problem}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        print("Broken off. Go on with --resume.", file=sys.stderr)
+        return 130
+    except CompareFailed as problem:  # of all that was to come; what was measured is told
+        print(f"The run ended early. {problem}", file=sys.stderr)
+        is_whole = False
+    if not _report(options, store):
         return 2
-    print_summary(results)
-    write_page(results, folder if options.quick and not options.page else f"{CHECKOUT}/docs")
-    return 0 if options.report or all(_is_measured(store, name) for name in names) else 1
+    return 0 if options.report or (is_whole and all(_is_measured(store, name) for name in names)) else 1
+
+
+def _measure(options: argparse.Namespace, store: Store, names: Sequence[str]) -> None:
+    known = all_loads()
+    scale = Scale(options.quick, options.rounds or (QUICK_ROUNDS if options.quick else FULL_ROUNDS))
+    with scratch_folder() as scratch:
+        provenance = of_this_run(scratch, _warm_s(options))
+        Runner(_fetch_kafkas(), scratch, scale, store, provenance).run([known[name] for name in names])
+
+
+def _report(options: argparse.Namespace, store: Store) -> bool:
+    """The table at the terminal, and the page: what was measured here, and beside it what is published."""
+    measured, together = store.all(all_loads()), _beside_published(store)
+    told = together if options.published else measured
+    if not told:  # and what is published stays
+        print("Nothing has been measured here yet. Add --published to report what was elsewhere.", file=sys.stderr)
+        return False
+    print_summary(told)
+    if options.quick and not options.page:
+        write_page(told, store.folder)
+    else:
+        write_page(together, f"{CHECKOUT}/docs")
+    return True
+
+
+def _beside_published(store: Store) -> list[Result]:
+    known, rows = all_loads(), {result.name: result for result in published(CHECKOUT)}
+    if gone := sorted(rows.keys() - known.keys()):
+        print(f"Left out, for there are no such loads any more: {', '.join(gone)}.", file=sys.stderr)
+    found = {result.name: result for result in newest(rows.values(), store.all(known))}
+    return [found[name] for name in known if name in found]
 
 
 def _warm_s(options: argparse.Namespace) -> float:
@@ -96,7 +116,7 @@ def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     )
     parser.add_argument("--whole-grid", action="store_true", help="all 72 kinds of producing")
     parser.add_argument("--resume", action="store_true", help="leave out what has been measured already")
-    parser.add_argument("--published", action="store_true", help="rows not measured here yet are told as published")
+    parser.add_argument("--published", action="store_true", help="the table has published rows too, as the page has")
     parser.add_argument("--page", action="store_true", help="a quick run writes docs/performance.md too")
     parser.add_argument("--report", action="store_true", help="measure nothing; table and page from what is there")
     return parser.parse_args(arguments)

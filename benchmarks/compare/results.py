@@ -34,7 +34,7 @@ def result_from(kept: dict[str, Any]) -> Result:
 
 class Store:
     def __init__(self, folder: str) -> None:
-        self._folder = folder
+        self.folder = folder
         os.makedirs(folder, exist_ok=True)
 
     def save(self, result: Result) -> None:
@@ -42,13 +42,6 @@ class Store:
         with open(f"{path}.new", "w", encoding="utf-8") as file:
             json.dump(asdict(result), file, indent=1)
         os.replace(f"{path}.new", path)
-
-    def take_over(self, figures_path: str) -> None:
-        """What was published counts where nothing was measured since."""
-        with open(figures_path, encoding="utf-8") as file:
-            for published in json.load(file):
-                if self.find(published["name"]) is None:
-                    self.save(result_from(published))
 
     def find(self, name: str) -> Result | None:
         """None where it was never measured, or only in vain."""
@@ -62,4 +55,4 @@ class Store:
         return [found for name in names if (found := self.find(name)) is not None]
 
     def _path(self, name: str) -> str:
-        return f"{self._folder}/{name}.json"
+        return f"{self.folder}/{name}.json"
