@@ -53,10 +53,12 @@ def provenance(run: str = "2026-11-20 10:00", commit: str = "0123456789", featur
 
 def findings_of(*results: Result) -> str:
     from benchmarks.compare.findings import findings
-    from benchmarks.compare.ratios import lines_of
-    from benchmarks.compare.sources import run_numbers
 
-    return "\n".join(findings(lines_of(results), run_numbers(results)))
+    return "\n".join(findings(results))
+
+
+def failed(name: str, failure: str) -> Result:
+    return replace(result(name, {}, {}), failure=failure)
 
 
 class TestVerdicts:
@@ -100,6 +102,14 @@ class TestFindings:
         told = findings_of(won, lost)
         assert "every row" not in told
         assert "below Kafka's in 1 of 2 figures; lost in 1: Lost (broker CPU a GB 6.72 to 5.40 s)." in told
+
+    def test_a_load_of_ours_that_failed_counts_and_nothing_is_claimed_of_every_row(self) -> None:
+        won = result("won", {"cpu_s_per_gb": [1.0]}, {"cpu_s_per_gb": [2.0]})
+        told = findings_of(won, failed("ask", "strandline: it has gone"), failed("flood", "kafka: it has gone"))
+        first, second = told.splitlines()
+        assert first == "- **Failed**, of 3 loads, and without figures: ours in 1: Ask. Kafka's in 1: Flood."
+        assert second.endswith("below Kafka's in 1 of 1 figure; 1 of our loads failed and gave none.")
+        assert "below Kafka's in every row (1 figure)." in findings_of(won, failed("flood", "kafka: it has gone"))
 
     def test_a_99th_percentile_that_is_worse_is_named(self) -> None:
         told = findings_of(result("ask", {"p99_ms": [2.0]}, {"p99_ms": [1.0]}))
@@ -303,6 +313,22 @@ class TestPage:
         failed.failure = "kafka: it did not answer"
         write_page([failed], str(tmp_path))
         assert "- Ask: kafka: it did not answer" in (tmp_path / "performance.md").read_text()
+
+    def test_a_load_that_failed_on_our_side_stands_where_we_lose(
+        self, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        from benchmarks.compare.page import write_page
+        from benchmarks.compare.summary import print_summary
+
+        lost = result("lost", {"p99_ms": [4.0]}, {"p99_ms": [1.0]})
+        results = [lost, failed("flood", "kafka: it has gone"), failed("ask", "strandline: it has gone")]
+        write_page(results, str(tmp_path))
+        where = (tmp_path / "performance.md").read_text().partition("### Where we lose\n\n")[2].splitlines()
+        assert where[0] == "- Ask: **failed** on our side: it has gone"
+        assert where[1] == "- Flood: failed on Kafka's side, and is neither lost nor won: it has gone"
+        assert where[2].startswith("- Lost: latency")
+        print_summary(results)
+        assert "Without figures, for they failed: 1 of our loads and 1 of Kafka's." in capsys.readouterr().out
 
     def test_charts_are_drawn_where_there_is_something_to_draw(self, tmp_path: Path) -> None:
         from benchmarks.compare.charts import draw_charts

@@ -83,6 +83,39 @@ def test_a_run_that_ended_early_leaves_the_others_as_published(monkeypatch: pyte
     assert _rows_of(tmp_path) == {"ask": 1.0, "flood-tiny": 1.0, "start": 1.5}
 
 
+def test_a_load_that_failed_replaces_what_is_published_and_is_no_success(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    def measure(store: Store, loads: Sequence[Load]) -> None:
+        for load in loads:
+            store.save(_row(load.name, 1.5, failure="strandline: it has gone", measured_at="2026-11-20 10:00"))
+
+    assert _run(monkeypatch, measure, "--only", "ask") == 1
+    assert "**failed** on our side" in (tmp_path / "docs" / "performance.md").read_text()
+    assert _run(monkeypatch, measure, "--report") == 1
+
+
+def test_whose_preparation_failed_is_told(tmp_path: Path) -> None:
+    from benchmarks.compare.bench import Scale
+    from benchmarks.compare.load_kind import Load
+    from benchmarks.compare.provenance import of_this_run
+    from benchmarks.compare.results import Store
+    from benchmarks.compare.runner import Runner
+    from benchmarks.compare.side import CompareFailed
+
+    def fail() -> None:
+        raise CompareFailed("It has gone.")
+
+    store = Store(str(tmp_path / "results"))
+    runner = Runner({}, str(tmp_path), Scale(is_quick=True, rounds=1), store, of_this_run(str(tmp_path), warm_s=0.0))
+    turns: dict[str, Any] = {"strandline": dict, "kafka": dict}
+    runner._measure(Load(name="ask", title="Ask"), {}, turns, {"strandline": lambda: None, "kafka": fail})
+    (found,) = store.all(["ask"])
+    assert found.failure == "kafka: It has gone."
+    assert found.has_failed("kafka")
+    assert not found.has_failed("strandline")
+
+
 def test_what_is_published_is_not_measured_for_those_who_resume(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[str] = []
 

@@ -46,9 +46,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except CompareFailed as problem:  # of all that was to come; what was measured is told
         print(f"The run ended early. {problem}", file=sys.stderr)
         is_whole = False
-    if not _report(options, store):
+    told = _report(options, store)
+    if not told:
         return 2
-    return 0 if options.report or (is_whole and all(_is_measured(store, name) for name in names)) else 1
+    if options.report:
+        return 1 if any(result.failure for result in told) else 0
+    return 0 if is_whole and all(_is_measured(store, name) for name in names) else 1
 
 
 def _measure(options: argparse.Namespace, store: Store, names: Sequence[str]) -> None:
@@ -59,19 +62,19 @@ def _measure(options: argparse.Namespace, store: Store, names: Sequence[str]) ->
         Runner(_fetch_kafkas(), scratch, scale, store, provenance).run([known[name] for name in names])
 
 
-def _report(options: argparse.Namespace, store: Store) -> bool:
+def _report(options: argparse.Namespace, store: Store) -> list[Result]:
     """The table at the terminal, and the page: what was measured here, and beside it what is published."""
     measured, together = store.all(all_loads()), _beside_published(store)
     told = together if options.published else measured
     if not told:  # and what is published stays
         print("Nothing has been measured here yet. Add --published to report what was elsewhere.", file=sys.stderr)
-        return False
+        return []
     print_summary(told)
     if options.quick and not options.page:
         write_page(told, store.folder)
     else:
         write_page(together, f"{CHECKOUT}/docs")
-    return True
+    return told
 
 
 def _beside_published(store: Store) -> list[Result]:

@@ -7,10 +7,13 @@ read far behind (SPEC P5), and a cost per record that is flat whatever a broker 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from benchmarks.compare import growth
-from benchmarks.compare.ratios import Line, Verdict, number, with_verdict
+from benchmarks.compare.ratios import Line, Verdict, lines_of, number, with_verdict
+from benchmarks.compare.results import Result
+from benchmarks.compare.side import OURS, THEIRS
+from benchmarks.compare.sources import run_numbers
 
 COST = ("cpu_s_per_gb", "cpu_ms_per_1000_requests")
 A_FIFTH = 5.0
@@ -19,11 +22,13 @@ FAR_BEHIND = "far-behind"
 START = "start"
 
 
-def findings(lines: Sequence[Line], runs: Mapping[str, int]) -> list[str]:
-    """`runs` has the number of the run that each row is of."""
+def findings(results: Sequence[Result]) -> list[str]:
+    lines, runs = lines_of(results), run_numbers(results)
+    failed = sum(result.has_failed(OURS) for result in results)
     return [
-        *_compared("Broker CPU for a gigabyte and for 1,000 requests", "below Kafka's", _named(lines, *COST)),
-        *_compared("99th percentile of latency", "better than Kafka's", _named(lines, "p99_ms")),
+        *_failed(results),
+        *_compared("Broker CPU for a gigabyte and for 1,000 requests", "below Kafka's", _named(lines, *COST), failed),
+        *_compared("99th percentile of latency", "better than Kafka's", _named(lines, "p99_ms"), failed),
         *_a_fifth("Memory (RSS)", _named(lines, "resident_mb")),
         *_a_fifth("Start-up", [line for line in _named(lines, "seconds") if line.load == START]),
         *_far_behind({line.name: line for line in lines if line.load == FAR_BEHIND}),
@@ -35,16 +40,28 @@ def _named(lines: Sequence[Line], *names: str) -> list[Line]:
     return [line for line in lines if line.name in names]
 
 
-def _compared(what: str, better: str, lines: Sequence[Line]) -> list[str]:
+def _failed(results: Sequence[Result]) -> list[str]:
+    """A broker that fails under a load is not better than one that is slow."""
+    told = []
+    for side, whose in ((OURS, "ours"), (THEIRS, "Kafka's")):
+        if titles := [result.title for result in results if result.has_failed(side)]:
+            told.append(f"{whose} in {len(titles)}: {'; '.join(titles)}")
+    return [f"- **Failed**, of {len(results)} loads, and without figures: {'. '.join(told)}."] if told else []
+
+
+def _compared(what: str, better: str, lines: Sequence[Line], failed: int) -> list[str]:
+    """`failed` of our loads have no figures to count."""
     if not lines:
         return []
     won = with_verdict(lines, Verdict.WON)
-    if len(won) == len(lines):
+    if len(won) == len(lines) and not failed:
         return [f"- **{what}**: {better} in every row ({_counted(lines)})."]
     said = f"- **{what}**: {better} in {len(won)} of {_counted(lines)}"
     for verdict in (Verdict.LOST, Verdict.UNDECIDED, Verdict.EVEN):
         if found := with_verdict(lines, verdict):
             said += f"; {verdict.value} in {len(found)}: {_told(found)}"
+    if failed:
+        said += f"; {failed} of our loads failed and gave none"
     return [f"{said}."]
 
 

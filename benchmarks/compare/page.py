@@ -17,6 +17,7 @@ from benchmarks.compare.charts import draw_charts
 from benchmarks.compare.findings import findings
 from benchmarks.compare.ratios import Line, Verdict, lines_of, number, with_verdict
 from benchmarks.compare.results import Result
+from benchmarks.compare.side import OURS, THEIRS
 from benchmarks.compare.sources import Notes
 
 PAGE = "performance.md"
@@ -73,12 +74,24 @@ def _summary(results: Sequence[Result], charts: Sequence[tuple[str, str]], notes
         return ["Nothing has been measured yet."]
     lines = lines_of(results)
     lost, undecided = with_verdict(lines, Verdict.LOST), with_verdict(lines, Verdict.UNDECIDED)
-    written = ["## What it came to", "", *findings(lines, sources.run_numbers(results)), ""]
-    written += ["### Where we lose", "", *(map(_told, lost) if lost else ["In no row of this run."]), ""]
+    written = ["## What it came to", "", *findings(results), ""]
+    losses = [*_failures(results), *map(_told, lost)]
+    written += ["### Where we lose", "", *(losses or ["In no row of this run."]), ""]
     written += ["### Undecided", "", *(map(_told, undecided) if undecided else ["Nothing."]), ""]
     written += [f"![{title}]({FIGURES}/{name})" for name, title in charts]
     written += ["", "### Which rows come from where", "", *sources.told(results, notes)]
     return [*written, "", f"Raw figures, round by round: [figures.json]({FIGURES}/figures.json)."]
+
+
+def _failures(results: Sequence[Result]) -> list[str]:
+    """Ours are lost; Kafka's stand beside them, and say that nothing was compared."""
+    sides = ((OURS, "**failed** on our side"), (THEIRS, "failed on Kafka's side, and is neither lost nor won"))
+    return [
+        f"- {result.title}: {said}: {result.failure.removeprefix(f'{side}: ')}"
+        for side, said in sides
+        for result in results
+        if result.has_failed(side)
+    ]
 
 
 def _told(line: Line) -> str:

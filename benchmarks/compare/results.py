@@ -23,8 +23,12 @@ class Result:
     load_average: float = 0.0
     is_quick: bool = False
     measured_at: str = field(default_factory=lambda: time.strftime("%Y-%m-%d %H:%M"))
-    failure: str = ""  # a sentence, where there are no figures
+    failure: str = ""  # whose turn it was, a colon, and a sentence, where there are no figures
     provenance: Provenance | None = None  # of the first results it was not kept
+
+    def has_failed(self, side: str) -> bool:
+        """Who comes next has no figure to be compared with, and has not failed."""
+        return self.failure.startswith(f"{side}: ")
 
 
 def result_from(kept: dict[str, Any]) -> Result:

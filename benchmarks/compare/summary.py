@@ -7,6 +7,7 @@ from itertools import groupby
 
 from benchmarks.compare.ratios import Line, Verdict, lines_of, number, with_verdict
 from benchmarks.compare.results import Result
+from benchmarks.compare.side import OURS, THEIRS
 
 HEAD = ("", "Strandline", "Kafka", "", "better by", "half of the rounds", "")
 LEFT_ALIGNED = {0, 3, 6}
@@ -25,7 +26,12 @@ def print_summary(results: Sequence[Result]) -> None:
         if result.failure:
             print(f"{result.title}: not measured. {result.failure}")
     lost, undecided = (len(with_verdict(lines, verdict)) for verdict in (Verdict.LOST, Verdict.UNDECIDED))
-    print(f"{len(lines)} figures, {lost} of them lost and {undecided} undecided.")
+    print(f"{len(lines)} figures, {lost} of them lost and {undecided} undecided.{_failed(results)}")
+
+
+def _failed(results: Sequence[Result]) -> str:
+    ours, theirs = (sum(result.has_failed(side) for result in results) for side in (OURS, THEIRS))
+    return f" Without figures, for they failed: {ours} of our loads and {theirs} of Kafka's." if ours + theirs else ""
 
 
 def _cells(line: Line) -> tuple[str, ...]:
