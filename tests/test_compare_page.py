@@ -94,6 +94,59 @@ class TestVerdicts:
         assert line([1.0, 1.0, 1.0], [1.2, 1.3, 1.4]).verdict is Verdict.WON
 
 
+class TestTheClientsLimit:
+    """A rate at which both brokers are idle for more than half of the time says how fast the clients are."""
+
+    @staticmethod
+    def rate(our_cost: float, their_cost: float) -> Result:
+        """100 MB/s to 200, at so many CPU seconds a GB."""
+        return result(
+            "catch-up",
+            {"cpu_s_per_gb": [our_cost], "mb_per_s": [100.0]},
+            {"cpu_s_per_gb": [their_cost], "mb_per_s": [200.0]},
+        )
+
+    def test_it_decides_nothing_where_neither_broker_was_busy(self) -> None:
+        from benchmarks.compare.ratios import Verdict, lines_of, verdict_told
+
+        _, idle = lines_of([self.rate(0.8, 0.4)])
+        assert idle.busy_shares == pytest.approx((0.08, 0.08))
+        assert idle.verdict is Verdict.CLIENTS_LIMIT
+        assert verdict_told(idle) == "the client's limit; brokers busy 0.08 and 0.08 of a core"
+        cost, busy = lines_of([self.rate(0.8, 4.0)])
+        assert verdict_told(busy) == "lost; brokers busy 0.08 and 0.80 of a core"
+        assert verdict_told(cost) == ""
+
+    def test_requests_a_second_are_a_rate_too(self) -> None:
+        from benchmarks.compare.ratios import Verdict, lines_of
+
+        ours: Turns = {"cpu_ms_per_1000_requests": [45.0], "requests_per_s": [10_000.0]}
+        theirs: Turns = {"cpu_ms_per_1000_requests": [90.0], "requests_per_s": [15_000.0]}
+        _, rate = lines_of([result("flood", ours, theirs)])
+        assert rate.busy_shares == pytest.approx((0.45, 1.35))
+        assert rate.verdict is Verdict.LOST
+
+    def test_the_page_and_the_table_say_so_and_do_not_count_it_as_lost(
+        self, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        from benchmarks.compare.page import write_page
+        from benchmarks.compare.summary import print_summary
+
+        results = [self.rate(0.3, 0.4)]
+        write_page(results, str(tmp_path))
+        text = (tmp_path / "performance.md").read_text()
+        limited = text.partition("### The client's limit\n")[2].partition("###")[0]
+        assert "Neither side's brokers were busy for half a core" in limited
+        assert "- Catch-Up: throughput, 100 to 200 MB/s, ×0.50 by medians" in limited
+        assert "In no row of this run." in text
+        assert "| the client's limit; brokers busy 0.03 and 0.08 of a core |" in text
+        print_summary(results)
+        assert (
+            "2 figures, 0 of them lost and 0 undecided. Neither lost nor won, for they are the client's limit: 1."
+            in (capsys.readouterr().out)
+        )
+
+
 class TestFindings:
     def test_every_row_is_claimed_only_where_every_row_is_won(self) -> None:
         won = result("won", {"cpu_s_per_gb": [1.0]}, {"cpu_s_per_gb": [2.0]})

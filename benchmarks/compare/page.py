@@ -15,7 +15,7 @@ from benchmarks.compare import sources
 from benchmarks.compare.catalogue import all_loads
 from benchmarks.compare.charts import draw_charts
 from benchmarks.compare.findings import findings
-from benchmarks.compare.ratios import Line, Verdict, lines_of, number, with_verdict
+from benchmarks.compare.ratios import Line, Verdict, lines_of, number, verdict_told, with_verdict
 from benchmarks.compare.results import Result
 from benchmarks.compare.side import OURS, THEIRS
 from benchmarks.compare.sources import Notes
@@ -78,9 +78,20 @@ def _summary(results: Sequence[Result], charts: Sequence[tuple[str, str]], notes
     losses = [*_failures(results), *map(_told, lost)]
     written += ["### Where we lose", "", *(losses or ["In no row of this run."]), ""]
     written += ["### Undecided", "", *(map(_told, undecided) if undecided else ["Nothing."]), ""]
+    written += _clients_limit(with_verdict(lines, Verdict.CLIENTS_LIMIT))
     written += [f"![{title}]({FIGURES}/{name})" for name, title in charts]
     written += ["", "### Which rows come from where", "", *sources.told(results, notes)]
     return [*written, "", f"Raw figures, round by round: [figures.json]({FIGURES}/figures.json)."]
+
+
+def _clients_limit(lines: Sequence[Line]) -> list[str]:
+    if not lines:
+        return []
+    why = (
+        "Neither side's brokers were busy for half a core: how fast the clients make and take records decides these, "
+        "or what both sides wait for. They are neither lost nor won."
+    )
+    return ["### The client's limit", "", why, "", *(f"{_told(line)}; {verdict_told(line)}" for line in lines), ""]
 
 
 def _failures(results: Sequence[Result]) -> list[str]:
@@ -129,8 +140,7 @@ def _remarks(results: Sequence[Result], notes: Notes) -> dict[str, str]:
 def _row(load: str, line: Line) -> str:
     unit = f" {line.metric.unit}" if line.metric.unit else ""
     lower, upper = map(number, line.quartiles)
-    verdict = {Verdict.LOST: "**lost**", Verdict.UNDECIDED: "undecided"}.get(line.verdict, "")
     return (
         f"| {load} | {line.metric.title} | {number(line.ours)}{unit} | {number(line.theirs)}{unit} "
-        f"| ×{number(line.better_by)} | ×{lower} to ×{upper} | {verdict} |"
+        f"| ×{number(line.better_by)} | ×{lower} to ×{upper} | {verdict_told(line, '**lost**')} |"
     )
