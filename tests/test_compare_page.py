@@ -147,6 +147,23 @@ class TestTheClientsLimit:
         )
 
 
+class TestOrder:
+    def test_the_worst_comes_first_and_what_is_alike_by_name(self) -> None:
+        from benchmarks.compare.ratios import Verdict, lines_of, with_verdict
+
+        alike: Turns = {"cpu_ms_per_1000_requests": [4.0], "cpu_s_per_gb": [4.0]}
+        theirs: Turns = {"cpu_ms_per_1000_requests": [1.0], "cpu_s_per_gb": [1.0]}
+        worst = result("worst", {"p99_ms": [9.0]}, {"p99_ms": [1.0]})
+        lines = lines_of([result("b", alike, theirs), result("a", alike, theirs), worst])
+        assert [(line.load, line.name) for line in with_verdict(lines, Verdict.LOST)] == [
+            ("worst", "p99_ms"),
+            ("a", "cpu_ms_per_1000_requests"),
+            ("a", "cpu_s_per_gb"),
+            ("b", "cpu_ms_per_1000_requests"),
+            ("b", "cpu_s_per_gb"),
+        ]
+
+
 class TestFindings:
     def test_every_row_is_claimed_only_where_every_row_is_won(self) -> None:
         won = result("won", {"cpu_s_per_gb": [1.0]}, {"cpu_s_per_gb": [2.0]})

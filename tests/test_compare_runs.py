@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
@@ -148,6 +149,22 @@ def test_rows_that_somebody_took_out_of_the_file_come_back_from_what_is_committe
     _publish(tmp_path, ["ask"])
     assert _run(monkeypatch, _all, "--only", "ask") == 0
     assert _rows_of(tmp_path) == {"ask": 1.5, "flood-tiny": 1.0, "start": 1.0}
+
+
+def test_what_was_measured_is_told_in_the_same_words_from_what_is_published(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    figures = {"ask": 80.04999, "flood-tiny": 80.05001, "rf3-ask": 80.05001, "start": 80.04999}
+
+    def measure(store: Store, loads: Sequence[Load]) -> None:
+        for load in loads:
+            store.save(_row(load.name, figures[load.name], measured_at="2026-11-20 10:00"))
+
+    _run(monkeypatch, measure, *(word for name in figures for word in ("--only", name)))
+    page = (tmp_path / "docs" / "performance.md").read_text()
+    shutil.rmtree(tmp_path / "data")
+    assert _run(monkeypatch, measure, "--published", "--report") == 0
+    assert (tmp_path / "docs" / "performance.md").read_text() == page
 
 
 def test_a_report_of_nothing_leaves_what_is_published_and_one_of_the_published_tells_it(

@@ -15,7 +15,7 @@ from benchmarks.compare import sources
 from benchmarks.compare.catalogue import all_loads
 from benchmarks.compare.charts import draw_charts
 from benchmarks.compare.findings import findings
-from benchmarks.compare.ratios import Line, Verdict, lines_of, number, verdict_told, with_verdict
+from benchmarks.compare.ratios import Line, Verdict, busy_told, lines_of, number, verdict_told, with_verdict
 from benchmarks.compare.results import Result
 from benchmarks.compare.side import OURS, THEIRS
 from benchmarks.compare.sources import Notes
@@ -31,7 +31,7 @@ TITLE = "# Strandline beside Apache Kafka\n"
 def write_page(results: Sequence[Result], folder: str) -> None:
     os.makedirs(f"{folder}/{FIGURES}", exist_ok=True)
     with open(f"{folder}/{FIGURES}/figures.json", "w", encoding="utf-8") as file:
-        json.dump([_compact(result) for result in results], file)
+        json.dump([asdict(result) for result in results], file)
         file.write("\n")
     charts = draw_charts(results, f"{folder}/{FIGURES}")
     notes = sources.read_notes(f"{folder}/{FIGURES}/notes.json")
@@ -41,15 +41,6 @@ def write_page(results: Sequence[Result], folder: str) -> None:
     with open(path, "w", encoding="utf-8") as file:
         file.write(text)
     print(f"written: {os.path.relpath(path)}")
-
-
-def _compact(result: Result) -> dict[str, object]:
-    """Four digits are more than any of it is worth."""
-    turns = {
-        side: [{name: float(f"{value:.4g}") for name, value in turn.items()} for turn in measured]
-        for side, measured in result.turns.items()
-    }
-    return asdict(result) | {"turns": turns}
 
 
 def _read(path: str) -> str:
@@ -91,7 +82,7 @@ def _clients_limit(lines: Sequence[Line]) -> list[str]:
         "Neither side's brokers were busy for half a core: how fast the clients make and take records decides these, "
         "or what both sides wait for. They are neither lost nor won."
     )
-    return ["### The client's limit", "", why, "", *(f"{_told(line)}; {verdict_told(line)}" for line in lines), ""]
+    return ["### The client's limit", "", why, "", *(f"{_told(line)}; {busy_told(line)}" for line in lines), ""]
 
 
 def _failures(results: Sequence[Result]) -> list[str]:

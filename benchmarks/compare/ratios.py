@@ -118,16 +118,18 @@ def _busy_shares(turns: Sequence[Measured], name: str) -> tuple[float, ...]:
 def verdict_told(line: Line, lost: str = Verdict.LOST.value) -> str:
     """The last cell of a row: nothing where it is won; and how busy the brokers were, where it is a rate."""
     words = {Verdict.LOST: lost, Verdict.UNDECIDED: "undecided", Verdict.CLIENTS_LIMIT: Verdict.CLIENTS_LIMIT.value}
-    told = [words[line.verdict]] if line.verdict in words else []
-    if line.busy_shares:
-        told.append(f"brokers busy {' and '.join(f'{share:.2f}' for share in line.busy_shares)} of a core")
-    return "; ".join(told)
+    return "; ".join(filter(None, [words.get(line.verdict, ""), busy_told(line)]))
+
+
+def busy_told(line: Line) -> str:
+    shares = " and ".join(f"{share:.2f}" for share in line.busy_shares)
+    return f"brokers busy {shares} of a core" if shares else ""
 
 
 def with_verdict(lines: Sequence[Line], verdict: Verdict) -> list[Line]:
-    """The worst first."""
+    """The worst first; those that are alike by name, so that a page that is written again is the same."""
     chosen = (line for line in lines if line.verdict is verdict)
-    return sorted(chosen, key=lambda line: min(line.better_by, line.better_by_medians))
+    return sorted(chosen, key=lambda line: (min(line.better_by, line.better_by_medians), line.load, line.name))
 
 
 def _is_even(ratio: float) -> bool:

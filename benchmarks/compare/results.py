@@ -32,8 +32,14 @@ class Result:
 
 
 def result_from(kept: dict[str, Any]) -> Result:
-    known = kept.get("provenance")
-    return Result(**kept | {"provenance": from_json(known) if known else None})
+    """Whoever tells figures, and whoever tells them again from what is published, tells the same."""
+    known, turns = kept.get("provenance"), {side: list(map(rounded, turns)) for side, turns in kept["turns"].items()}
+    return Result(**kept | {"turns": turns, "provenance": from_json(known) if known else None})
+
+
+def rounded(turn: Measured) -> Measured:
+    """Four digits are more than any of it is worth."""
+    return {name: float(f"{value:.4g}") for name, value in turn.items()}
 
 
 class Store:
