@@ -180,6 +180,18 @@ def test_a_report_of_nothing_leaves_what_is_published_and_one_of_the_published_t
     assert "3 figures, 0 of them lost" in capsys.readouterr().out
 
 
+def test_rows_that_read_say_that_they_are_older_than_connections_without_a_pace() -> None:
+    from benchmarks.compare.catalogue import all_loads
+    from benchmarks.compare.sources import read_notes
+
+    notes = read_notes(f"{CHECKOUT}/docs/performance/notes.json")
+    (unpaced,) = (change for change in notes.changes if change.commit == "95612be8ff")
+    rows = [_row(name, 1.0, measured_at="2026-11-18 15:27") for name in all_loads()]
+    older = {row.name for row in rows if unpaced.is_newer_than(row)}
+    assert older >= {"catch-up-1", "segments-200", "end-to-end-1k", "fan-out-8", "far-behind", "rf3-ask"}
+    assert not older & {"ask", "flood-1m", "start", "produce-1k-1m-1p-acks1-none", "java-producer"}
+
+
 def test_every_published_row_is_of_a_load_that_there_is() -> None:
     from benchmarks.compare.catalogue import all_loads
     from benchmarks.compare.published import published
