@@ -37,6 +37,32 @@ def test_the_clients_of_the_comparison_drive_a_broker(name: str) -> None:
     assert all(value >= 0 for value in measured.values())
 
 
+@pytest.mark.parametrize(
+    ("name", "clients", "passes"), [("catch-up-1", 1, 5), ("catch-up-4", 4, 5), ("segments-50", 1, 10)]
+)
+def test_a_turn_of_catching_up_is_as_many_passes_as_it_takes_to_compare(
+    name: str, clients: int, passes: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from benchmarks.compare.bench import Bench, Scale
+    from benchmarks.compare.catalogue import all_loads
+    from benchmarks.compare.loads.consuming import BACKLOG
+    from benchmarks.compare.pool import Pool, Ran
+    from benchmarks.compare.side import Side
+
+    costs_s: list[float] = []
+
+    def run(_: Bench, *tasks: dict[str, int]) -> Ran:
+        costs_s.append(1.0 + len(costs_s))
+        return Ran([{"records": task["records"], "requests": 1} for task in tasks], 1.0, costs_s[-1])
+
+    monkeypatch.setattr(Bench, "run", run)
+    bench = Bench(Side("strandline", "", "127.0.0.1:1", (), ()), Pool(), Scale(is_quick=False, rounds=1))
+    bench.kept[BACKLOG] = "backlog"
+    measured = all_loads()[name].turn(bench)
+    assert len(costs_s) == passes
+    assert measured["cpu_ms_per_1000_requests"] == pytest.approx(sum(costs_s) / passes / clients * 1e6)
+
+
 def test_a_record_that_was_acknowledged_and_is_not_there_ends_the_load() -> None:
     from benchmarks.compare.bench import Bench, Scale
     from benchmarks.compare.pool import client_pool
