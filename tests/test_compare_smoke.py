@@ -97,6 +97,14 @@ def test_every_load_has_its_row_and_a_quick_run_takes_some() -> None:
     assert QUICK < set(chosen(is_quick=False, has_whole_grid=False)) < every
 
 
+@pytest.mark.parametrize(("is_quick", "title"), [(True, "200 topics"), (False, "1,000 topics")])
+def test_a_title_says_as_many_topics_as_a_turn_creates(is_quick: bool, title: str) -> None:
+    from benchmarks.compare.bench import Scale
+    from benchmarks.compare.catalogue import all_loads
+
+    assert all_loads()["topics-1000"].title_at(Scale(is_quick, rounds=1)) == f"{title} created and deleted"
+
+
 def test_each_side_works_for_the_given_time_before_the_first_row() -> None:
     from benchmarks.compare.side import Side
     from benchmarks.compare.warming import ROUNDS_MIN, warm

@@ -85,7 +85,7 @@ class Runner:
         preparations: Mapping[str, Callable[[], None]],
     ) -> None:
         begun_s = time.perf_counter()
-        result = Result(load.name, load.title, load.stage.value, versions, {name: [] for name in turns})
+        result = Result(load.name, load.title_at(self._scale), load.stage.value, versions, {name: [] for name in turns})
         name = ""
         try:
             for name in preparations:
