@@ -167,6 +167,50 @@ def test_what_was_measured_is_told_in_the_same_words_from_what_is_published(
     assert (tmp_path / "docs" / "performance.md").read_text() == page
 
 
+@pytest.mark.parametrize(
+    ("arguments", "command"),
+    [
+        ([], "make compare COMPARE=--resume\n"),
+        (["--quick"], "make compare QUICK=1 COMPARE=--resume\n"),
+        (["--resume", "--rounds", "4"], "make compare COMPARE='--rounds 4 --resume'\n"),
+    ],
+)
+def test_a_run_that_is_broken_off_says_how_to_go_on(
+    arguments: list[str], command: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def measure(store: Store, loads: Sequence[Load]) -> None:
+        del store, loads
+        raise KeyboardInterrupt
+
+    assert _run(monkeypatch, measure, *arguments) == 130
+    assert capsys.readouterr().err.endswith(f"Go on with: {command}")
+
+
+def test_a_second_run_beside_the_first_is_refused(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from benchmarks.compare.only_run import only_run
+
+    with only_run(str(tmp_path / "data")):
+        assert _run(monkeypatch, _all, "--only", "ask") == 1
+    told = capsys.readouterr().err
+    assert f"Another comparison runs in this checkout, as process {os.getpid()}" in told
+    assert _rows_of(tmp_path)["ask"] == 1.0
+    assert _run(monkeypatch, _all, "--only", "ask") == 0
+
+
+def test_make_asks_for_maven_before_it_fetches_anything_and_takes_0_for_no(tmp_path: Path) -> None:
+    (tmp_path / "pyproject.toml").touch()
+    (tmp_path / "setup.py").touch()
+
+    def steps(*words: str) -> str:
+        command = ["make", "-n", "-f", f"{CHECKOUT}/Makefile", "compare", *words]
+        return subprocess.run(command, cwd=tmp_path, check=True, capture_output=True, text=True).stdout
+
+    assert steps().index("command -v mvn") < steps().index("pip install")
+    assert [" --quick" in steps(word) for word in ("QUICK=", "QUICK=0", "QUICK=1")] == [False, False, True]
+
+
 def test_a_report_of_nothing_leaves_what_is_published_and_one_of_the_published_tells_it(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

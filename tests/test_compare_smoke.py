@@ -89,12 +89,14 @@ def test_a_client_that_fails_says_why() -> None:
 
 def test_every_load_has_its_row_and_a_quick_run_takes_some() -> None:
     from benchmarks.compare.catalogue import QUICK, all_loads, chosen
+    from benchmarks.compare.loads import producing
 
     every = set(all_loads())
     assert every >= QUICK
     assert set(chosen(is_quick=True, has_whole_grid=False)) == QUICK
     assert set(chosen(is_quick=False, has_whole_grid=True)) == every
     assert QUICK < set(chosen(is_quick=False, has_whole_grid=False)) < every
+    assert [len(producing.grid(is_whole=is_whole)) for is_whole in (False, True)] == [28, 72]  # as the page says
 
 
 @pytest.mark.parametrize(("is_quick", "title"), [(True, "200 topics"), (False, "1,000 topics")])

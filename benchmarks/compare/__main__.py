@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import shlex
 import signal
 import sys
 from collections.abc import Sequence
@@ -13,6 +14,7 @@ from tests.interop.kafka import Kafka, RefereeMissing, fetch
 from benchmarks.compare.bench import Scale
 from benchmarks.compare.catalogue import all_loads, chosen
 from benchmarks.compare.load_kind import Stage
+from benchmarks.compare.only_run import AlreadyRunning, only_run
 from benchmarks.compare.page import write_page
 from benchmarks.compare.provenance import of_this_run
 from benchmarks.compare.published import newest, published
@@ -28,7 +30,7 @@ FULL_WARM_S, QUICK_WARM_S = 60.0, 5.0
 Number = TypeVar("Number", int, float)
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
+def main(arguments: Sequence[str]) -> int:
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # brokers and files go, however this ends
     options = _parse(arguments)
     store = Store(f"{CHECKOUT}/data/compare-{'quick' if options.quick else 'full'}")
@@ -37,11 +39,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         if not options.report:
             _measure(options, store, [name for name in names if not (options.resume and _is_measured(store, name))])
-    except RefereeMissing as problem:
+    except (RefereeMissing, AlreadyRunning) as problem:
         print(f"Nothing can be compared. {problem}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
-        print("Broken off. Go on with --resume.", file=sys.stderr)
+        print(f"Broken off. Go on with: {_resumed(arguments, options.quick)}", file=sys.stderr)
         return 130
     except CompareFailed as problem:  # of all that was to come; what was measured is told
         print(f"The run ended early. {problem}", file=sys.stderr)
@@ -57,7 +59,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _measure(options: argparse.Namespace, store: Store, names: Sequence[str]) -> None:
     known = all_loads()
     scale = Scale(options.quick, options.rounds or (QUICK_ROUNDS if options.quick else FULL_ROUNDS))
-    with scratch_folder() as scratch:
+    with only_run(f"{CHECKOUT}/data"), scratch_folder() as scratch:
         provenance = of_this_run(scratch, _warm_s(options))
         Runner(_fetch_kafkas(), scratch, scale, store, provenance).run([known[name] for name in names])
 
@@ -85,6 +87,12 @@ def _beside_published(store: Store) -> list[Result]:
     return [found[name] for name in known if name in found]
 
 
+def _resumed(arguments: Sequence[str], is_quick: bool) -> str:
+    """The same command, but for what is measured."""
+    kept = shlex.join([*(word for word in arguments if word not in ("--quick", "--resume")), "--resume"])
+    return f"make compare {'QUICK=1 ' if is_quick else ''}COMPARE={shlex.quote(kept)}"
+
+
 def _warm_s(options: argparse.Namespace) -> float:
     given: float | None = options.warm_s
     return given if given is not None else QUICK_WARM_S if options.quick else FULL_WARM_S
@@ -100,14 +108,14 @@ def _fetch_kafkas() -> dict[Stage, Kafka]:
     return {stage: fetched[series] for stage, series in SERIES.items()}
 
 
-def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
+def _parse(arguments: Sequence[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         prog="python -m benchmarks.compare", description="Strandline beside Apache Kafka on this machine."
     )
     parser.add_argument(
         "--only", action="append", choices=all_loads(), metavar="ROW", help="this load; may be given again"
     )
-    parser.add_argument("--quick", action="store_true", help="fewer loads and less of each: a few minutes")
+    parser.add_argument("--quick", action="store_true", help="fewer loads and less of each: ten minutes")
     parser.add_argument(
         "--rounds", type=_rounds, help=f"turns of each side ({FULL_ROUNDS}, or {QUICK_ROUNDS} when quick)"
     )
@@ -117,7 +125,7 @@ def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
         metavar="SECONDS",
         help=f"how long each side works before its first row ({FULL_WARM_S:g}, or {QUICK_WARM_S:g} when quick)",
     )
-    parser.add_argument("--whole-grid", action="store_true", help="all 72 kinds of producing")
+    parser.add_argument("--whole-grid", action="store_true", help="all 72 kinds of producing, not 28 of them")
     parser.add_argument("--resume", action="store_true", help="leave out what has been measured already")
     parser.add_argument("--published", action="store_true", help="the table has published rows too, as the page has")
     parser.add_argument("--page", action="store_true", help="a quick run writes docs/performance.md too")
@@ -144,4 +152,4 @@ def _within(kind: type[Number], text: str, least: Number, most: Number) -> Numbe
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(sys.argv[1:]))

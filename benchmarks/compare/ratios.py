@@ -117,6 +117,8 @@ def _busy_shares(turns: Sequence[Measured], name: str) -> tuple[float, ...]:
 
 def verdict_told(line: Line, lost: str = Verdict.LOST.value) -> str:
     """The last cell of a row: nothing where it is won; and how busy the brokers were, where it is a rate."""
+    if line.better_by >= 1 - EVEN:  # which is what stands beside it
+        lost = f"{lost} by medians (×{number(line.better_by_medians)})"
     words = {Verdict.LOST: lost, Verdict.UNDECIDED: "undecided", Verdict.CLIENTS_LIMIT: Verdict.CLIENTS_LIMIT.value}
     return "; ".join(filter(None, [words.get(line.verdict, ""), busy_told(line)]))
 
