@@ -30,9 +30,7 @@ TITLE = "# Strandline beside Apache Kafka\n"
 
 def write_page(results: Sequence[Result], folder: str) -> None:
     os.makedirs(f"{folder}/{FIGURES}", exist_ok=True)
-    with open(f"{folder}/{FIGURES}/figures.json", "w", encoding="utf-8") as file:
-        json.dump([asdict(result) for result in results], file)
-        file.write("\n")
+    _write_figures(results, f"{folder}/{FIGURES}/figures.json")
     charts = draw_charts(results, f"{folder}/{FIGURES}")
     notes = sources.read_notes(f"{folder}/{FIGURES}/notes.json")
     path = f"{folder}/{PAGE}"
@@ -41,6 +39,14 @@ def write_page(results: Sequence[Result], folder: str) -> None:
     with open(path, "w", encoding="utf-8") as file:
         file.write(text)
     print(f"written: {os.path.relpath(path)}")
+
+
+def _write_figures(results: Sequence[Result], path: str) -> None:
+    """All or none: rows that are not measured again are read from here."""
+    with open(f"{path}.new", "w", encoding="utf-8") as file:
+        json.dump([asdict(result) for result in results], file)
+        file.write("\n")
+    os.replace(f"{path}.new", path)
 
 
 def _read(path: str) -> str:
