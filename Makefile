@@ -14,7 +14,7 @@ KCAT   := $(shell command -v kcat)
 
 COMPARE_READY := $(VENV)/.compare-ready
 
-.PHONY: run cluster test check bench bench-spark compare fuzz simulate chaos kills proof copy spark-kills interop rewrite format clean
+.PHONY: run cluster maven test check bench bench-spark compare fuzz simulate chaos kills proof copy spark-kills interop rewrite format clean
 
 run: $(READY)                    ## a broker on port 9092 with its data in ./data
 	@exec $(BIN)/strandline serve
@@ -39,8 +39,8 @@ bench: $(READY)                  ## what requests cost beside the bare system ca
 bench-spark: $(CLUSTER_READY)    ## rows a second and CPU per million rows, from a topic's bytes to Spark; CONNECTOR=1: Spark's own source (Maven) beside ours
 	@$(BIN)/python -m benchmarks.spark $(if $(CONNECTOR),--connector)
 
-compare: $(COMPARE_READY)        ## Apache Kafka on this machine, beside us; needs Maven and Java; QUICK=1 takes minutes, COMPARE="--only ask"
-	@$(BIN)/python -m benchmarks.compare $(if $(QUICK),--quick) $(COMPARE)
+compare: $(COMPARE_READY)        ## Apache Kafka on this machine, beside us; needs Maven and Java; QUICK=1 takes ten minutes, COMPARE="--only ask"
+	@$(BIN)/python -m benchmarks.compare $(if $(filter-out 0,$(QUICK)),--quick) $(COMPARE)
 
 fuzz: $(READY)                   ## 200,000 requests, most of them damaged, against a broker; FUZZ="--frames 1000000 --seed 7" for others
 	@$(BIN)/python -m tests.fuzz $(FUZZ)
@@ -95,8 +95,11 @@ $(CLUSTER_READY): $(READY)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[$(CLUSTER_EXTRAS)]"
 	@touch $(CLUSTER_READY)
 
-# For the charts.
-$(COMPARE_READY): $(CLUSTER_READY)
+# Asked for before anything is fetched.
+maven:
 	@command -v mvn >/dev/null || { echo "make compare needs Maven to fetch Apache Kafka: there is no mvn on the path." >&2; exit 1; }
+
+# For the charts.
+$(COMPARE_READY): $(if $(wildcard $(COMPARE_READY)),,maven) $(CLUSTER_READY)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[compare]"
 	@touch $(COMPARE_READY)

@@ -53,10 +53,12 @@ def provenance(run: str = "2026-11-20 10:00", commit: str = "0123456789", featur
 
 def findings_of(*results: Result) -> str:
     from benchmarks.compare.findings import findings
-    from benchmarks.compare.ratios import lines_of
-    from benchmarks.compare.sources import run_numbers
 
-    return "\n".join(findings(lines_of(results), run_numbers(results)))
+    return "\n".join(findings(results))
+
+
+def failed(name: str, failure: str) -> Result:
+    return replace(result(name, {}, {}), failure=failure)
 
 
 class TestVerdicts:
@@ -70,6 +72,12 @@ class TestVerdicts:
         found = line([9.0, 7.0, 3.0, 6.5], [5.3, 4.3, 5.4, 10.3])
         assert found.better_by > 1 > found.better_by_medians
         assert found.verdict is Verdict.LOST
+
+    def test_what_only_its_medians_lose_says_so_beside_a_ratio_that_is_won(self) -> None:
+        from benchmarks.compare.ratios import verdict_told
+
+        assert verdict_told(line([9.0, 7.0, 3.0, 6.5], [5.3, 4.3, 5.4, 10.3]), "LOST") == "LOST by medians (×0.79)"
+        assert verdict_told(line([1.0, 2.0, 9.0], [2.5, 1.5, 8.0]), "LOST") == "LOST"
 
     def test_a_row_is_lost_by_its_rounds_though_its_medians_are_won(self) -> None:
         from benchmarks.compare.ratios import Verdict
@@ -92,6 +100,76 @@ class TestVerdicts:
         assert line([1.0, 1.0, 1.0], [1.2, 1.3, 1.4]).verdict is Verdict.WON
 
 
+class TestTheClientsLimit:
+    """A rate at which both brokers are idle for more than half of the time says how fast the clients are."""
+
+    @staticmethod
+    def rate(our_cost: float, their_cost: float) -> Result:
+        """100 MB/s to 200, at so many CPU seconds a GB."""
+        return result(
+            "catch-up",
+            {"cpu_s_per_gb": [our_cost], "mb_per_s": [100.0]},
+            {"cpu_s_per_gb": [their_cost], "mb_per_s": [200.0]},
+        )
+
+    def test_it_decides_nothing_where_neither_broker_was_busy(self) -> None:
+        from benchmarks.compare.ratios import Verdict, lines_of, verdict_told
+
+        _, idle = lines_of([self.rate(0.8, 0.4)])
+        assert idle.busy_shares == pytest.approx((0.08, 0.08))
+        assert idle.verdict is Verdict.CLIENTS_LIMIT
+        assert verdict_told(idle) == "the client's limit; brokers busy 0.08 and 0.08 of a core"
+        cost, busy = lines_of([self.rate(0.8, 4.0)])
+        assert verdict_told(busy) == "lost; brokers busy 0.08 and 0.80 of a core"
+        assert verdict_told(cost) == ""
+
+    def test_requests_a_second_are_a_rate_too(self) -> None:
+        from benchmarks.compare.ratios import Verdict, lines_of
+
+        ours: Turns = {"cpu_ms_per_1000_requests": [45.0], "requests_per_s": [10_000.0]}
+        theirs: Turns = {"cpu_ms_per_1000_requests": [90.0], "requests_per_s": [15_000.0]}
+        _, rate = lines_of([result("flood", ours, theirs)])
+        assert rate.busy_shares == pytest.approx((0.45, 1.35))
+        assert rate.verdict is Verdict.LOST
+
+    def test_the_page_and_the_table_say_so_and_do_not_count_it_as_lost(
+        self, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        from benchmarks.compare.page import write_page
+        from benchmarks.compare.summary import print_summary
+
+        results = [self.rate(0.3, 0.4)]
+        write_page(results, str(tmp_path))
+        text = (tmp_path / "performance.md").read_text()
+        limited = text.partition("### The client's limit\n")[2].partition("###")[0]
+        assert "Neither side's brokers were busy for half a core" in limited
+        assert "- Catch-Up: throughput, 100 to 200 MB/s, ×0.50 by medians" in limited
+        assert "In no row of this run." in text
+        assert "| the client's limit; brokers busy 0.03 and 0.08 of a core |" in text
+        print_summary(results)
+        assert (
+            "2 figures, 0 of them lost and 0 undecided. Neither lost nor won, for they are the client's limit: 1."
+            in (capsys.readouterr().out)
+        )
+
+
+class TestOrder:
+    def test_the_worst_comes_first_and_what_is_alike_by_name(self) -> None:
+        from benchmarks.compare.ratios import Verdict, lines_of, with_verdict
+
+        alike: Turns = {"cpu_ms_per_1000_requests": [4.0], "cpu_s_per_gb": [4.0]}
+        theirs: Turns = {"cpu_ms_per_1000_requests": [1.0], "cpu_s_per_gb": [1.0]}
+        worst = result("worst", {"p99_ms": [9.0]}, {"p99_ms": [1.0]})
+        lines = lines_of([result("b", alike, theirs), result("a", alike, theirs), worst])
+        assert [(line.load, line.name) for line in with_verdict(lines, Verdict.LOST)] == [
+            ("worst", "p99_ms"),
+            ("a", "cpu_ms_per_1000_requests"),
+            ("a", "cpu_s_per_gb"),
+            ("b", "cpu_ms_per_1000_requests"),
+            ("b", "cpu_s_per_gb"),
+        ]
+
+
 class TestFindings:
     def test_every_row_is_claimed_only_where_every_row_is_won(self) -> None:
         won = result("won", {"cpu_s_per_gb": [1.0]}, {"cpu_s_per_gb": [2.0]})
@@ -100,6 +178,14 @@ class TestFindings:
         told = findings_of(won, lost)
         assert "every row" not in told
         assert "below Kafka's in 1 of 2 figures; lost in 1: Lost (broker CPU a GB 6.72 to 5.40 s)." in told
+
+    def test_a_load_of_ours_that_failed_counts_and_nothing_is_claimed_of_every_row(self) -> None:
+        won = result("won", {"cpu_s_per_gb": [1.0]}, {"cpu_s_per_gb": [2.0]})
+        told = findings_of(won, failed("ask", "strandline: it has gone"), failed("flood", "kafka: it has gone"))
+        first, second = told.splitlines()
+        assert first == "- **Failed**, of 3 loads, and without figures: ours in 1: Ask. Kafka's in 1: Flood."
+        assert second.endswith("below Kafka's in 1 of 1 figure; 1 of our loads failed and gave none.")
+        assert "below Kafka's in every row (1 figure)." in findings_of(won, failed("flood", "kafka: it has gone"))
 
     def test_a_99th_percentile_that_is_worse_is_named(self) -> None:
         told = findings_of(result("ask", {"p99_ms": [2.0]}, {"p99_ms": [1.0]}))
@@ -110,10 +196,12 @@ class TestFindings:
 
     def test_a_fifth_is_met_or_missed(self) -> None:
         small = result("start", {"seconds": [1.0], "resident_mb": [10.0]}, {"seconds": [4.0], "resident_mb": [100.0]})
-        assert findings_of(small).splitlines() == [
-            "- **Memory (RSS)**: 1/10.0 of Kafka's (10.0 to 100 MB); the aim, at most a fifth, is met.",
-            "- **Start-up**: 1/4.00 of Kafka's (1.00 to 4.00 s); the aim, at most a fifth, is missed.",
-        ]
+        memory, start_up = findings_of(small).splitlines()
+        assert memory.startswith(
+            "- **Memory (RSS)**: 1/10.0 of Kafka's (10.0 to 100 MB); the aim, at most a fifth, is met."
+        )
+        assert " Kafka's heap is preset by its start script: 1 GB from the beginning (`-Xms`, `-Xmx`)" in memory
+        assert start_up == "- **Start-up**: 1/4.00 of Kafka's (1.00 to 4.00 s); the aim, at most a fifth, is missed."
 
     def test_a_tail_that_moved_is_said_to_have_moved_also_without_the_third_tail(self) -> None:
         ours: Turns = {"p99_ms": [3.6, 3.5], "alone_p99_ms": [0.8, 0.8], "p99_moved": [4.5, 4.4]}
@@ -172,6 +260,7 @@ class TestGrowth:
 class TestSources:
     def test_provenance_is_kept_with_each_result_and_comes_back_with_it(self, tmp_path: Path) -> None:
         from benchmarks.compare.page import write_page
+        from benchmarks.compare.published import published
         from benchmarks.compare.results import Store
 
         store = Store(str(tmp_path / "results"))
@@ -180,22 +269,18 @@ class TestSources:
         measured.provenance = provenance()
         store.save(measured)
         assert store.all(["ask", "flood"]) == [measured]
-        write_page([measured], str(tmp_path))
-        other = Store(str(tmp_path / "elsewhere"))
-        other.take_over(str(tmp_path / "performance" / "figures.json"))
-        assert other.all(["ask"]) == [measured]
+        write_page([measured], str(tmp_path / "docs"))
+        assert published(str(tmp_path)) == [measured]
 
     def test_what_was_published_counts_until_it_is_measured_again(self, tmp_path: Path) -> None:
         from benchmarks.compare.page import write_page
-        from benchmarks.compare.results import Store
+        from benchmarks.compare.published import newest, published
 
-        published = [result(name, {"p99_ms": [1.0]}, {"p99_ms": [2.0]}) for name in ("ask", "flood")]
-        write_page(published, str(tmp_path))
-        store = Store(str(tmp_path / "results"))
+        rows = [result(name, {"p99_ms": [1.0]}, {"p99_ms": [2.0]}) for name in ("ask", "flood")]
+        write_page(rows, str(tmp_path / "docs"))
         again = result("ask", {"p99_ms": [1.5]}, {"p99_ms": [2.0]})
-        store.save(again)
-        store.take_over(str(tmp_path / "performance" / "figures.json"))
-        assert store.all(["ask", "flood"]) == [again, published[1]]
+        assert newest(published(str(tmp_path)), [again]) == [again, rows[1]]
+        assert newest(published(str(tmp_path)), [replace(again, measured_at="2026-11-14 00:00")]) == rows
 
     def test_this_run_knows_its_machine_its_commit_and_its_versions(self, tmp_path: Path) -> None:
         from benchmarks.compare.provenance import of_this_run
@@ -306,6 +391,22 @@ class TestPage:
         failed.failure = "kafka: it did not answer"
         write_page([failed], str(tmp_path))
         assert "- Ask: kafka: it did not answer" in (tmp_path / "performance.md").read_text()
+
+    def test_a_load_that_failed_on_our_side_stands_where_we_lose(
+        self, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        from benchmarks.compare.page import write_page
+        from benchmarks.compare.summary import print_summary
+
+        lost = result("lost", {"p99_ms": [4.0]}, {"p99_ms": [1.0]})
+        results = [lost, failed("flood", "kafka: it has gone"), failed("ask", "strandline: it has gone")]
+        write_page(results, str(tmp_path))
+        where = (tmp_path / "performance.md").read_text().partition("### Where we lose\n\n")[2].splitlines()
+        assert where[0] == "- Ask: **failed** on our side: it has gone"
+        assert where[1] == "- Flood: failed on Kafka's side, and is neither lost nor won: it has gone"
+        assert where[2].startswith("- Lost: latency")
+        print_summary(results)
+        assert "Without figures, for they failed: 1 of our loads and 1 of Kafka's." in capsys.readouterr().out
 
     def test_charts_are_drawn_where_there_is_something_to_draw(self, tmp_path: Path) -> None:
         from benchmarks.compare.charts import draw_charts

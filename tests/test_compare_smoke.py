@@ -37,6 +37,32 @@ def test_the_clients_of_the_comparison_drive_a_broker(name: str) -> None:
     assert all(value >= 0 for value in measured.values())
 
 
+@pytest.mark.parametrize(
+    ("name", "clients", "passes"), [("catch-up-1", 1, 5), ("catch-up-4", 4, 5), ("segments-50", 1, 10)]
+)
+def test_a_turn_of_catching_up_is_as_many_passes_as_it_takes_to_compare(
+    name: str, clients: int, passes: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from benchmarks.compare.bench import Bench, Scale
+    from benchmarks.compare.catalogue import all_loads
+    from benchmarks.compare.loads.consuming import BACKLOG
+    from benchmarks.compare.pool import Pool, Ran
+    from benchmarks.compare.side import Side
+
+    costs_s: list[float] = []
+
+    def run(_: Bench, *tasks: dict[str, int]) -> Ran:
+        costs_s.append(1.0 + len(costs_s))
+        return Ran([{"records": task["records"], "requests": 1} for task in tasks], 1.0, costs_s[-1])
+
+    monkeypatch.setattr(Bench, "run", run)
+    bench = Bench(Side("strandline", "", "127.0.0.1:1", (), ()), Pool(), Scale(is_quick=False, rounds=1))
+    bench.kept[BACKLOG] = "backlog"
+    measured = all_loads()[name].turn(bench)
+    assert len(costs_s) == passes
+    assert measured["cpu_ms_per_1000_requests"] == pytest.approx(sum(costs_s) / passes / clients * 1e6)
+
+
 def test_a_record_that_was_acknowledged_and_is_not_there_ends_the_load() -> None:
     from benchmarks.compare.bench import Bench, Scale
     from benchmarks.compare.pool import client_pool
@@ -63,12 +89,22 @@ def test_a_client_that_fails_says_why() -> None:
 
 def test_every_load_has_its_row_and_a_quick_run_takes_some() -> None:
     from benchmarks.compare.catalogue import QUICK, all_loads, chosen
+    from benchmarks.compare.loads import producing
 
     every = set(all_loads())
     assert every >= QUICK
     assert set(chosen(is_quick=True, has_whole_grid=False)) == QUICK
     assert set(chosen(is_quick=False, has_whole_grid=True)) == every
     assert QUICK < set(chosen(is_quick=False, has_whole_grid=False)) < every
+    assert [len(producing.grid(is_whole=is_whole)) for is_whole in (False, True)] == [28, 72]  # as the page says
+
+
+@pytest.mark.parametrize(("is_quick", "title"), [(True, "200 topics"), (False, "1,000 topics")])
+def test_a_title_says_as_many_topics_as_a_turn_creates(is_quick: bool, title: str) -> None:
+    from benchmarks.compare.bench import Scale
+    from benchmarks.compare.catalogue import all_loads
+
+    assert all_loads()["topics-1000"].title_at(Scale(is_quick, rounds=1)) == f"{title} created and deleted"
 
 
 def test_each_side_works_for_the_given_time_before_the_first_row() -> None:

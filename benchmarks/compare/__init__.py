@@ -11,6 +11,7 @@ The rules, so that nobody need believe us (docs/performance.md has the results):
   compiled most of what it will.
 - **The broker's CPU time comes first**: of its process and what that has started, exact to the microsecond, whichever
   thread it was. Neighbours on shared cores lengthen everything else.
-- **Every row is kept**, also where we lose, with the commit and the machine it was measured on. A figure is the median
-  of its turns, a ratio the median of the ratios of each round, beside the range in which half of them lie.
+- **A rate counts where a broker was busy.** Where both sides' were for less than half a core, it is the client's.
+- **Every row is kept**, also where we lose or fail, with the commit and the machine it was measured on. A figure is the
+  median of its turns, a ratio the median of the ratios of each round, beside the range in which half of them lie.
 """

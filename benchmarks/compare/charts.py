@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from benchmarks.compare.growth import GROWTHS, Point, points_of
-from benchmarks.compare.ratios import Line, lines_of
+from benchmarks.compare.ratios import Line, Verdict, lines_of
 from benchmarks.compare.results import Result
 
 OURS_COLOUR, THEIRS_COLOUR = "#1f6f8b", "#c9a227"
@@ -50,12 +50,16 @@ def _draw_bars(pyplot: Any, lines: Sequence[Line], title: str, path: str) -> Non
     axes.barh([at - 0.2 for at in places], [line.ours for line in lines], 0.38, color=OURS_COLOUR, label="Strandline")
     axes.barh([at + 0.2 for at in places], [line.theirs for line in lines], 0.38, color=THEIRS_COLOUR, label="Kafka")
     axes.margins(y=0.01)
-    axes.set_yticks(list(places), [line.title for line in lines], fontsize=8)
+    axes.set_yticks(list(places), [_label(line) for line in lines], fontsize=8)
     axes.invert_yaxis()
     axes.set_xscale("log")
     axes.xaxis.set_major_formatter("{x:g}")
     axes.set_xlabel(f"{lines[0].metric.unit}, on a logarithmic axis: lengths are not in proportion", fontsize=8)
     _finish(pyplot, figure, axes, title, path)
+
+
+def _label(line: Line) -> str:
+    return f"{line.title} (the client's limit)" if line.verdict is Verdict.CLIENTS_LIMIT else line.title
 
 
 def _draw_growth(pyplot: Any, ours: Sequence[Point], theirs: Sequence[Point], title: str, what: str, path: str) -> None:

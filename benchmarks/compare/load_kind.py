@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from enum import Enum
 
-from benchmarks.compare.bench import Bench
+from benchmarks.compare.bench import Bench, Scale
 
 Measured = dict[str, float]  # a figure for each metric (`metrics.METRICS`)
 
@@ -28,6 +28,11 @@ class Load:
     stage: Stage = field(default=Stage.ALONE)
     note: str = field(default="")  # what must be said beside its figures
     rounds_max: int = field(default=100)  # for those whose turns take long
+
+    def title_at(self, scale: Scale) -> str:
+        """What is told of a turn of it. A quick run may do less than the title says."""
+        del scale
+        return self.title
 
     def prepare(self, bench: Bench) -> None:
         """Once on each side, before the first turn."""

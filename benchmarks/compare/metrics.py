@@ -12,6 +12,9 @@ class Metric:
     is_better_larger: bool = False
 
 
+# What a unit of a rate costs the broker, and CPU seconds a second of the product: so much of a core the broker is busy.
+COSTS_OF_RATES = {"mb_per_s": ("cpu_s_per_gb", 1e-3), "requests_per_s": ("cpu_ms_per_1000_requests", 1e-6)}
+
 # In the order of the table: the broker's cost comes first.
 METRICS: dict[str, Metric] = {
     "cpu_s_per_gb": Metric("broker CPU a GB", "s"),

@@ -15,8 +15,9 @@ from benchmarks.compare import sources
 from benchmarks.compare.catalogue import all_loads
 from benchmarks.compare.charts import draw_charts
 from benchmarks.compare.findings import findings
-from benchmarks.compare.ratios import Line, Verdict, lines_of, number, with_verdict
+from benchmarks.compare.ratios import Line, Verdict, busy_told, lines_of, number, verdict_told, with_verdict
 from benchmarks.compare.results import Result
+from benchmarks.compare.side import OURS, THEIRS
 from benchmarks.compare.sources import Notes
 
 PAGE = "performance.md"
@@ -29,9 +30,7 @@ TITLE = "# Strandline beside Apache Kafka\n"
 
 def write_page(results: Sequence[Result], folder: str) -> None:
     os.makedirs(f"{folder}/{FIGURES}", exist_ok=True)
-    with open(f"{folder}/{FIGURES}/figures.json", "w", encoding="utf-8") as file:
-        json.dump([_compact(result) for result in results], file)
-        file.write("\n")
+    _write_figures(results, f"{folder}/{FIGURES}/figures.json")
     charts = draw_charts(results, f"{folder}/{FIGURES}")
     notes = sources.read_notes(f"{folder}/{FIGURES}/notes.json")
     path = f"{folder}/{PAGE}"
@@ -42,13 +41,12 @@ def write_page(results: Sequence[Result], folder: str) -> None:
     print(f"written: {os.path.relpath(path)}")
 
 
-def _compact(result: Result) -> dict[str, object]:
-    """Four digits are more than any of it is worth."""
-    turns = {
-        side: [{name: float(f"{value:.4g}") for name, value in turn.items()} for turn in measured]
-        for side, measured in result.turns.items()
-    }
-    return asdict(result) | {"turns": turns}
+def _write_figures(results: Sequence[Result], path: str) -> None:
+    """All or none: rows that are not measured again are read from here."""
+    with open(f"{path}.new", "w", encoding="utf-8") as file:
+        json.dump([asdict(result) for result in results], file)
+        file.write("\n")
+    os.replace(f"{path}.new", path)
 
 
 def _read(path: str) -> str:
@@ -73,12 +71,35 @@ def _summary(results: Sequence[Result], charts: Sequence[tuple[str, str]], notes
         return ["Nothing has been measured yet."]
     lines = lines_of(results)
     lost, undecided = with_verdict(lines, Verdict.LOST), with_verdict(lines, Verdict.UNDECIDED)
-    written = ["## What it came to", "", *findings(lines, sources.run_numbers(results)), ""]
-    written += ["### Where we lose", "", *(map(_told, lost) if lost else ["In no row of this run."]), ""]
+    written = ["## What it came to", "", *findings(results), ""]
+    losses = [*_failures(results), *map(_told, lost)]
+    written += ["### Where we lose", "", *(losses or ["In no row of this run."]), ""]
     written += ["### Undecided", "", *(map(_told, undecided) if undecided else ["Nothing."]), ""]
+    written += _clients_limit(with_verdict(lines, Verdict.CLIENTS_LIMIT))
     written += [f"![{title}]({FIGURES}/{name})" for name, title in charts]
     written += ["", "### Which rows come from where", "", *sources.told(results, notes)]
     return [*written, "", f"Raw figures, round by round: [figures.json]({FIGURES}/figures.json)."]
+
+
+def _clients_limit(lines: Sequence[Line]) -> list[str]:
+    if not lines:
+        return []
+    why = (
+        "Neither side's brokers were busy for half a core: how fast the clients make and take records decides these, "
+        "or what both sides wait for. They are neither lost nor won."
+    )
+    return ["### The client's limit", "", why, "", *(f"{_told(line)}; {busy_told(line)}" for line in lines), ""]
+
+
+def _failures(results: Sequence[Result]) -> list[str]:
+    """Ours are lost; Kafka's stand beside them, and say that nothing was compared."""
+    sides = ((OURS, "**failed** on our side"), (THEIRS, "failed on Kafka's side, and is neither lost nor won"))
+    return [
+        f"- {result.title}: {said}: {result.failure.removeprefix(f'{side}: ')}"
+        for side, said in sides
+        for result in results
+        if result.has_failed(side)
+    ]
 
 
 def _told(line: Line) -> str:
@@ -116,8 +137,7 @@ def _remarks(results: Sequence[Result], notes: Notes) -> dict[str, str]:
 def _row(load: str, line: Line) -> str:
     unit = f" {line.metric.unit}" if line.metric.unit else ""
     lower, upper = map(number, line.quartiles)
-    verdict = {Verdict.LOST: "**lost**", Verdict.UNDECIDED: "undecided"}.get(line.verdict, "")
     return (
         f"| {load} | {line.metric.title} | {number(line.ours)}{unit} | {number(line.theirs)}{unit} "
-        f"| ×{number(line.better_by)} | ×{lower} to ×{upper} | {verdict} |"
+        f"| ×{number(line.better_by)} | ×{lower} to ×{upper} | {verdict_told(line, '**lost**')} |"
     )

@@ -7,12 +7,14 @@ from dataclasses import dataclass
 from enum import Enum
 from statistics import median, quantiles
 
-from benchmarks.compare.metrics import METRICS, Metric
+from benchmarks.compare.load_kind import Measured
+from benchmarks.compare.metrics import COSTS_OF_RATES, METRICS, Metric
 from benchmarks.compare.results import Result
 from benchmarks.compare.side import OURS, THEIRS
 
 LEAST = 1e-9
 EVEN = 0.03  # nearer to each other than this is neither won nor lost
+BUSY = 0.5  # of a core: where both brokers are less, it is not they who decide how much is done in a second
 
 
 class Verdict(Enum):
@@ -20,6 +22,7 @@ class Verdict(Enum):
     EVEN = "even"
     UNDECIDED = "undecided"
     LOST = "lost"
+    CLIENTS_LIMIT = "the client's limit"
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +34,8 @@ class Line:
     name: str  # of the metric
     our_rounds: tuple[float, ...]
     their_rounds: tuple[float, ...]
+    our_busy_shares: tuple[float, ...] = ()  # of a core, round by round, where this is a rate
+    their_busy_shares: tuple[float, ...] = ()
 
     @property
     def metric(self) -> Metric:
@@ -55,6 +60,11 @@ class Line:
         return self._ratio(self.ours, self.theirs)
 
     @property
+    def busy_shares(self) -> tuple[float, ...]:
+        """Ours and Kafka's, all brokers of a side together; nothing where this is no rate."""
+        return tuple(median(shares) for shares in (self.our_busy_shares, self.their_busy_shares) if shares)
+
+    @property
     def quartiles(self) -> tuple[float, float]:
         """Half of the rounds lie between them."""
         ratios = self._ratios()
@@ -66,6 +76,8 @@ class Line:
     @property
     def verdict(self) -> Verdict:
         """Lost by either way of counting is lost; what is not, and has quartiles on both sides of 1, is undecided."""
+        if self.busy_shares and max(self.busy_shares) < BUSY:
+            return Verdict.CLIENTS_LIMIT
         lower, upper = self.quartiles
         if min(self.better_by, self.better_by_medians) < 1 - EVEN:
             return Verdict.LOST
@@ -88,6 +100,8 @@ def lines_of(results: Iterable[Result]) -> list[Line]:
             name,
             tuple(turn[name] for turn in result.turns[OURS]),
             tuple(turn[name] for turn in result.turns[THEIRS]),
+            _busy_shares(result.turns[OURS], name),
+            _busy_shares(result.turns[THEIRS], name),
         )
         for result in results
         if not result.failure
@@ -96,10 +110,28 @@ def lines_of(results: Iterable[Result]) -> list[Line]:
     ]
 
 
+def _busy_shares(turns: Sequence[Measured], name: str) -> tuple[float, ...]:
+    cost, cpu_s = COSTS_OF_RATES.get(name, ("", 0.0))
+    return tuple(turn[name] * turn[cost] * cpu_s for turn in turns if cost in turn)
+
+
+def verdict_told(line: Line, lost: str = Verdict.LOST.value) -> str:
+    """The last cell of a row: nothing where it is won; and how busy the brokers were, where it is a rate."""
+    if line.better_by >= 1 - EVEN:  # which is what stands beside it
+        lost = f"{lost} by medians (×{number(line.better_by_medians)})"
+    words = {Verdict.LOST: lost, Verdict.UNDECIDED: "undecided", Verdict.CLIENTS_LIMIT: Verdict.CLIENTS_LIMIT.value}
+    return "; ".join(filter(None, [words.get(line.verdict, ""), busy_told(line)]))
+
+
+def busy_told(line: Line) -> str:
+    shares = " and ".join(f"{share:.2f}" for share in line.busy_shares)
+    return f"brokers busy {shares} of a core" if shares else ""
+
+
 def with_verdict(lines: Sequence[Line], verdict: Verdict) -> list[Line]:
-    """The worst first."""
+    """The worst first; those that are alike by name, so that a page that is written again is the same."""
     chosen = (line for line in lines if line.verdict is verdict)
-    return sorted(chosen, key=lambda line: min(line.better_by, line.better_by_medians))
+    return sorted(chosen, key=lambda line: (min(line.better_by, line.better_by_medians), line.load, line.name))
 
 
 def _is_even(ratio: float) -> bool:

@@ -23,18 +23,28 @@ class Result:
     load_average: float = 0.0
     is_quick: bool = False
     measured_at: str = field(default_factory=lambda: time.strftime("%Y-%m-%d %H:%M"))
-    failure: str = ""  # a sentence, where there are no figures
+    failure: str = ""  # whose turn it was, a colon, and a sentence, where there are no figures
     provenance: Provenance | None = None  # of the first results it was not kept
+
+    def has_failed(self, side: str) -> bool:
+        """Who comes next has no figure to be compared with, and has not failed."""
+        return self.failure.startswith(f"{side}: ")
 
 
 def result_from(kept: dict[str, Any]) -> Result:
-    known = kept.get("provenance")
-    return Result(**kept | {"provenance": from_json(known) if known else None})
+    """Whoever tells figures, and whoever tells them again from what is published, tells the same."""
+    known, turns = kept.get("provenance"), {side: list(map(rounded, turns)) for side, turns in kept["turns"].items()}
+    return Result(**kept | {"turns": turns, "provenance": from_json(known) if known else None})
+
+
+def rounded(turn: Measured) -> Measured:
+    """Four digits are more than any of it is worth."""
+    return {name: float(f"{value:.4g}") for name, value in turn.items()}
 
 
 class Store:
     def __init__(self, folder: str) -> None:
-        self._folder = folder
+        self.folder = folder
         os.makedirs(folder, exist_ok=True)
 
     def save(self, result: Result) -> None:
@@ -42,13 +52,6 @@ class Store:
         with open(f"{path}.new", "w", encoding="utf-8") as file:
             json.dump(asdict(result), file, indent=1)
         os.replace(f"{path}.new", path)
-
-    def take_over(self, figures_path: str) -> None:
-        """What was published counts where nothing was measured since."""
-        with open(figures_path, encoding="utf-8") as file:
-            for published in json.load(file):
-                if self.find(published["name"]) is None:
-                    self.save(result_from(published))
 
     def find(self, name: str) -> Result | None:
         """None where it was never measured, or only in vain."""
@@ -62,4 +65,4 @@ class Store:
         return [found for name in names if (found := self.find(name)) is not None]
 
     def _path(self, name: str) -> str:
-        return f"{self._folder}/{name}.json"
+        return f"{self.folder}/{name}.json"

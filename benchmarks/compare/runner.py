@@ -59,7 +59,7 @@ class Runner:
         for load in loads:
             assert isinstance(load, Start)
             turns = {name: partial(load.measure, starter, self._scale) for name, starter in starters.items()}
-            self._measure(load, versions, turns)
+            self._measure(load, versions, turns, preparations={})
 
     def _run_served(self, loads: Sequence[Load], stage: Stage, kafka: Kafka, folder: str) -> None:
         start = brokers.alone if stage is Stage.ALONE else brokers.in_threes
@@ -70,7 +70,8 @@ class Runner:
                 with ExitStack() as stack:
                     benches = [stack.enter_context(_bench(side, pool, self._scale)) for side in sides]
                     turns = {bench.side.name: partial(load.turn, bench) for bench in benches}
-                    self._measure(load, versions, turns, [partial(load.prepare, bench) for bench in benches])
+                    preparations = {bench.side.name: partial(load.prepare, bench) for bench in benches}
+                    self._measure(load, versions, turns, preparations)
 
     def _warm_once(self, pool: Pool, side: Side) -> float:
         with _bench(side, pool, self._scale) as bench:
@@ -81,14 +82,14 @@ class Runner:
         load: Load,
         versions: dict[str, str],
         turns: Mapping[str, Turn],
-        preparations: Sequence[Callable[[], None]] = (),
+        preparations: Mapping[str, Callable[[], None]],
     ) -> None:
         begun_s = time.perf_counter()
-        result = Result(load.name, load.title, load.stage.value, versions, {name: [] for name in turns})
-        name = "preparing"
+        result = Result(load.name, load.title_at(self._scale), load.stage.value, versions, {name: [] for name in turns})
+        name = ""
         try:
-            for prepare in preparations:
-                prepare()
+            for name in preparations:
+                preparations[name]()
             for name in turns:
                 turns[name]()  # the first round is for the caches
             for number in range(min(self._scale.rounds, load.rounds_max)):

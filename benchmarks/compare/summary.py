@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import groupby
 
-from benchmarks.compare.ratios import Line, Verdict, lines_of, number, with_verdict
+from benchmarks.compare.ratios import Line, Verdict, lines_of, number, verdict_told, with_verdict
 from benchmarks.compare.results import Result
+from benchmarks.compare.side import OURS, THEIRS
 
 HEAD = ("", "Strandline", "Kafka", "", "better by", "half of the rounds", "")
 LEFT_ALIGNED = {0, 3, 6}
@@ -24,8 +25,16 @@ def print_summary(results: Sequence[Result]) -> None:
     for result in results:
         if result.failure:
             print(f"{result.title}: not measured. {result.failure}")
-    lost, undecided = (len(with_verdict(lines, verdict)) for verdict in (Verdict.LOST, Verdict.UNDECIDED))
-    print(f"{len(lines)} figures, {lost} of them lost and {undecided} undecided.")
+    lost, undecided, limited = (
+        len(with_verdict(lines, verdict)) for verdict in (Verdict.LOST, Verdict.UNDECIDED, Verdict.CLIENTS_LIMIT)
+    )
+    at_limit = f" Neither lost nor won, for they are the client's limit: {limited}." if limited else ""
+    print(f"{len(lines)} figures, {lost} of them lost and {undecided} undecided.{at_limit}{_failed(results)}")
+
+
+def _failed(results: Sequence[Result]) -> str:
+    ours, theirs = (sum(result.has_failed(side) for result in results) for side in (OURS, THEIRS))
+    return f" Without figures, for they failed: {ours} of our loads and {theirs} of Kafka's." if ours + theirs else ""
 
 
 def _cells(line: Line) -> tuple[str, ...]:
@@ -37,7 +46,7 @@ def _cells(line: Line) -> tuple[str, ...]:
         line.metric.unit,
         f"×{number(line.better_by)}",
         f"×{lower} to ×{upper}",
-        {Verdict.LOST: "LOST", Verdict.UNDECIDED: "undecided"}.get(line.verdict, ""),
+        verdict_told(line, "LOST"),
     )
 
 

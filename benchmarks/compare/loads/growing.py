@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
-from statistics import fmean
+from functools import partial
 
 from benchmarks.compare.bench import Bench
 from benchmarks.compare.load_kind import Load, Measured
-from benchmarks.compare.loads.consuming import BACKLOG, RECORD_BYTES, fill
+from benchmarks.compare.loads.consuming import BACKLOG, RECORD_BYTES, fill, mean_of_passes
 from benchmarks.compare.loads.producing import figures_of
 
 SMALLEST_SEGMENT_BYTES = 1_048_576  # Kafka 4 refuses smaller ones
 PARTITIONS = (1, 10, 100, 500, 2_000)
 SEGMENTS = (1, 5, 20, 50, 200)
-PASSES = 10  # one takes a third of a second, and a tenth of that in a broker: too little to tell two brokers apart
+READ_BYTES = 200 * SMALLEST_SEGMENT_BYTES  # also by a quick run, or there would be fewer segments than the row says
+RECORDS = READ_BYTES // RECORD_BYTES
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,21 +58,15 @@ class OverSegments(Load):
     segments: int
 
     def prepare(self, bench: Bench) -> None:
-        segment_bytes = max(SMALLEST_SEGMENT_BYTES, 200 * SMALLEST_SEGMENT_BYTES // self.segments)
-        fill(bench, 1, self._records(bench), {"segment.bytes": str(segment_bytes)})
+        fill(bench, 1, RECORDS, {"segment.bytes": str(READ_BYTES // self.segments)})
 
     def turn(self, bench: Bench) -> Measured:
-        """Read from its beginning to its end, so many times; the means."""
-        passes = [self._read(bench) for _ in range(bench.scale.some(PASSES, 1))]
-        return {name: fmean(each[name] for each in passes) for name in passes[0]}
+        """Read from its beginning to its end, in some passes."""
+        return mean_of_passes(bench, RECORDS, partial(self._read, bench))
 
     def _read(self, bench: Bench) -> Measured:
-        records = self._records(bench)
-        ran = bench.run({"do": "consume", "topic": bench.kept[BACKLOG], "partitions": [0], "records": records})
-        return figures_of(ran, records * RECORD_BYTES) | {"cpu_us_per_record": ran.cpu_s / records * 1e6}
-
-    def _records(self, bench: Bench) -> int:
-        return bench.scale.some(200, 40) * SMALLEST_SEGMENT_BYTES // RECORD_BYTES
+        ran = bench.run({"do": "consume", "topic": bench.kept[BACKLOG], "partitions": [0], "records": RECORDS})
+        return figures_of(ran, RECORDS * RECORD_BYTES) | {"cpu_us_per_record": ran.cpu_s / RECORDS * 1e6}
 
 
 LOADS: list[Load] = [

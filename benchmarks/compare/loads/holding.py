@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from itertools import count
 
 from benchmarks import load
-from benchmarks.compare.bench import Bench
+from benchmarks.compare.bench import Bench, Scale
 from benchmarks.compare.load_kind import Load, Measured
 from benchmarks.compare.server_process import METADATA_VERSION
 from strandline.wire.messages.metadata import MetadataRequest
@@ -47,15 +47,18 @@ class IdleConnections(Load):
 
 @dataclass(frozen=True, kw_only=True)
 class ManyTopics(Load):
+    title: str = ""
     topics: int
     rounds_max: int = 3
 
+    def title_at(self, scale: Scale) -> str:
+        return f"{self._topics(scale):,} topics created and deleted"
+
     def turn(self, bench: Bench) -> Measured:
-        """Created by five requests of 200 each, then deleted in the same way, until no folder has their names any more:
+        """Created by requests of 200 each, then deleted in the same way, until no folder has their names any more:
         Kafka answers before that."""
-        topics = bench.scale.some(self.topics, self.topics // 5)
         begun_s, begun_cpu_s = time.perf_counter(), bench.side.cpu_s()
-        names = bench.create(topics)
+        names = bench.create(self._topics(bench.scale))
         created_s, created_cpu_s = time.perf_counter(), bench.side.cpu_s()
         bench.delete(names)
         bench.wait_until_gone(names)
@@ -65,6 +68,9 @@ class ManyTopics(Load):
             "deletion_cpu_s": bench.side.cpu_s() - created_cpu_s,
             "deletion_s": time.perf_counter() - created_s,
         }
+
+    def _topics(self, scale: Scale) -> int:
+        return scale.some(self.topics, self.topics // 5)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -111,7 +117,7 @@ def _allow_descriptors() -> None:
 
 LOADS: list[Load] = [
     IdleConnections(name="idle-500", title="beside 500 idle connections", connections=500),
-    ManyTopics(name="topics-1000", title="1,000 topics created and deleted", topics=1_000),
+    ManyTopics(name="topics-1000", topics=1_000),
     Rebalance(
         name="rebalance-classic",
         title="a group of 20 joins, 1 leaves (classic)",

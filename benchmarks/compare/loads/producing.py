@@ -71,7 +71,8 @@ def _named(load: Produce) -> Produce:
 
 
 def grid(*, is_whole: bool) -> list[Load]:
-    """All 72 of them, or those that differ from plain ones in one thing."""
+    """All 72 of them, or 28: without codec those with acks=1, and acks=all for records of 1 KiB; of each codec with
+    acks=1 the records of 100 B and 1 KiB, but for 8 producers of large batches."""
     everything = (
         _named(Produce(name="", title="", record=record, batch=batch, producers=producers, acks=acks, codec=codec))
         for codec, acks, record, producers, batch in product(CODECS, ("1", "all"), RECORD_BYTES, (1, 8), BATCH_BYTES)

@@ -1,7 +1,7 @@
 """Nobody on this machine is sent to at a pace.
 
 A congestion control that paces (BBR, the default of many servers) measures a path's rate and lets a timer send at that
-rate. The loopback has none, so it costs timers and small packets and brings nothing (docs/performance.md has what it
+rate. The loopback has none, so it costs timers and small packets and brings nothing (docs/decisions/0012 has what it
 took). The kernel does not take the pace off a connection that has begun with it, so it is the listener that begins
 without, and who comes from elsewhere gets the machine's choice when it is accepted, before anything is sent.
 """
