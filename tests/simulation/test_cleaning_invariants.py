@@ -84,6 +84,18 @@ def test_who_cleaned_with_a_later_batch_that_it_lost_has_neither() -> None:
     assert scene.complaints_with() == []
 
 
+def test_who_began_anew_with_the_log_of_such_a_leader_has_neither_too() -> None:
+    """Seed 1847955785: a leader that others had gone on without cleaned, was truncated, and led again; then they lost
+    what they had in a crash. Nobody looked at it just when it had the later batch, for it was not in sync."""
+    scene = Scene()
+    zombie, other = scene.truth.replica(2), scene.truth.replica(1)
+    zombie.is_up, zombie.batches = True, {scene.LATER.base_offset: scene.LATER}
+    assert list(scene.complaints_with(scene.LAST)) == []
+    zombie.batches = {}
+    assert other.is_up
+    assert scene.complaints_with() == []
+
+
 def test_who_is_not_in_sync_may_lack_anything() -> None:
     scene = Scene()
     scene.truth.stored = None

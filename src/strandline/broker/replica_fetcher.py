@@ -17,6 +17,7 @@ from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 from strandline.broker.begun_answer import BegunAnswer
+from strandline.broker.fetch_complaints import FetchComplaints
 from strandline.broker.fetcher_settings import FetcherSettings
 from strandline.broker.host import Host, Timer
 from strandline.broker.partition import Partition
@@ -64,6 +65,7 @@ EARLIEST, LATEST = -2, -1
 INTERRUPT_AFTER_MS = 20
 ASK_ALL_MS = 1_000
 NO_SESSION, FIRST_EPOCH = 0, 0
+ITSELF = "leader"  # among what complaints are told apart by
 Key = tuple[bytes, int]
 M = TypeVar("M", bound=Message)
 
@@ -96,6 +98,7 @@ class ReplicaFetcher:
         self._timer: Timer | None = None
         self._interrupt: Timer | None = None
         self._was_interrupted = False
+        self._complaints = FetchComplaints(leader_id)
 
     def __len__(self) -> int:
         return len(self._partitions)
@@ -113,6 +116,7 @@ class ReplicaFetcher:
         key = partition.topic_id, partition.name.partition
         self._partitions.pop(key, None)
         self._unsettled[key] = None
+        self._complaints.is_over(key)
 
     def flushed(self) -> None:
         """Some log that it writes to: it may have waited for that."""
@@ -340,6 +344,11 @@ class ReplicaFetcher:
         self._quotas.follower.count(partition, len(records))
         if self._begun is not None:  # it is about this partition alone
             request, records = self._begun.request, records[self._begun.taken_bytes :]
+        if data.error_code:
+            reason = ErrorCode(data.error_code).name
+            self._complaints.failed(key, str(partition.name), reason, self._host.elapsed_ms())
+        elif self._complaints:
+            self._complaints.is_over(key)
         diverging = data.diverging_epoch
         answer = FetchAnswer(
             ErrorCode(data.error_code) if data.error_code else ErrorCode.NONE,
@@ -386,11 +395,15 @@ class ReplicaFetcher:
             self._interrupt.cancel()
             self._interrupt = None
         if answer.error is None:
+            if self._complaints:
+                self._complaints.is_over(ITSELF)
             handle(answer.value())
             self._ask()
             return
         self._forget_session()
-        logger.debug("leader %d does not answer: %s", self._leader_id, answer.error)
+        if not was_interrupted:
+            what = f"{len(self._partitions)} partitions"
+            self._complaints.failed(ITSELF, what, str(answer.error), self._host.elapsed_ms())
         self._soon(0 if was_interrupted else self._settings.replica_fetch_backoff_ms)
 
     def _forget_session(self) -> None:

@@ -98,8 +98,8 @@ class LastBatchesStay:
     """Of each idempotent producer a log keeps the last batch, if only its head: whoever opens the log knows by it what
     may come next (KAFKA-5490).
 
-    A leader may have had a later one when it cleaned, and have lost it when others went on without it: what it has
-    not, it need not have, in Kafka too."""
+    A leader that others went on without may have had a later one when it cleaned, and have lost it since; whoever
+    begins anew with its log has neither. In Kafka, too. So nobody need have one after which anybody had another."""
 
     name = "LastBatchesStay"
 
@@ -107,7 +107,8 @@ class LastBatchesStay:
         self._reshaped = Reshaped()
         self._followed = 0
         self._last: dict[int, Batch] = {}  # by producer id, of what is committed
-        self._newest: dict[tuple[Replica, int], int] = {}  # the last offset that a replica ever had of a producer
+        self._newest: dict[int, int] = {}  # by producer id: the last offset at which any replica ever had a batch
+        self._noted_to: dict[Replica, int] = {}
 
     def check(self, truth: PartitionTruth) -> Iterator[str]:
         if truth.name != PARTITION:
@@ -116,14 +117,25 @@ class LastBatchesStay:
         for batch in truth.committed[followed:]:
             if batch.kind is Kind.PLAIN and batch.producer_id >= 0:
                 self._last[batch.producer_id] = batch
+        for replica in truth.replicas.values():
+            self._note(replica)
         for replica in self._reshaped.among(truth):
             if must_have_all(truth, replica):
                 yield from self._compare(replica)
+
+    def _note(self, replica: Replica) -> None:
+        """What has been appended since, down to what was noted before, or to where it was cut."""
+        noted_to = self._noted_to.get(replica, -1)
+        self._noted_to[replica] = next(reversed(replica.batches), -1)
+        for base_offset in reversed(replica.batches):
+            if base_offset <= noted_to:
+                break
+            batch = replica.batches[base_offset]
+            self._newest[batch.producer_id] = max(batch.last_offset, self._newest.get(batch.producer_id, -1))
 
     def _compare(self, replica: Replica) -> Iterator[str]:
         ends = {batch.producer_id: batch.last_offset for batch in replica.batches.values()}
         for producer_id, last in self._last.items():
             end = ends.get(producer_id, -1)
-            newest = self._newest[replica, producer_id] = max(end, self._newest.get((replica, producer_id), -1))
-            if end < last.last_offset and newest <= last.last_offset:
+            if end < last.last_offset and self._newest.get(producer_id, -1) <= last.last_offset:
                 yield f"{replica.broker_id} has nothing left of {last}, the last of producer {producer_id}"
