@@ -18,6 +18,7 @@ from typing import TypeVar
 
 from strandline.broker.begun_answer import BegunAnswer
 from strandline.broker.fetch_complaints import FetchComplaints
+from strandline.broker.fetcher_questions import epoch_ends_request, offsets_request
 from strandline.broker.fetcher_settings import FetcherSettings
 from strandline.broker.host import Host, Timer
 from strandline.broker.partition import Partition
@@ -43,25 +44,14 @@ from strandline.wire.messages.fetch import (
     PartitionData,
     ReplicaState,
 )
-from strandline.wire.messages.list_offsets import (
-    ListOffsetsPartition,
-    ListOffsetsRequest,
-    ListOffsetsResponse,
-    ListOffsetsTopic,
-)
-from strandline.wire.messages.offset_for_leader_epoch import (
-    OffsetForLeaderEpochRequest,
-    OffsetForLeaderEpochResponse,
-    OffsetForLeaderPartition,
-    OffsetForLeaderTopic,
-)
+from strandline.wire.messages.list_offsets import ListOffsetsResponse
+from strandline.wire.messages.offset_for_leader_epoch import OffsetForLeaderEpochResponse
 
 logger = logging.getLogger(__name__)
 
 FETCH_VERSION = 17
 LIST_OFFSETS_VERSION = 7
 OFFSET_FOR_LEADER_EPOCH_VERSION = 4
-EARLIEST, LATEST = -2, -1
 INTERRUPT_AFTER_MS = 20
 ASK_ALL_MS = 1_000
 NO_SESSION, FIRST_EPOCH = 0, 0
@@ -216,14 +206,7 @@ class ReplicaFetcher:
         return follower.request(elapsed_ms)
 
     def _ask_epoch_ends(self, asked: list[tuple[Partition, AskEpochEnd]]) -> None:
-        topics = [
-            OffsetForLeaderTopic(
-                partition.name.topic,
-                [OffsetForLeaderPartition(partition.name.partition, request.leader_epoch, request.epoch)],
-            )
-            for partition, request in asked
-        ]
-        request = OffsetForLeaderEpochRequest(self._broker_id, topics)
+        request = epoch_ends_request(self._broker_id, asked)
         self._send(request, OffsetForLeaderEpochResponse, OFFSET_FOR_LEADER_EPOCH_VERSION).then(
             lambda answer: self._heard(answer, lambda response: self._epoch_ends_answered(asked, response))
         )
@@ -242,18 +225,8 @@ class ReplicaFetcher:
                 self._carry_out(partition, follower.epoch_end_answered(request, error_code, epoch_end, elapsed_ms))
 
     def _ask_offsets(self, asked: list[tuple[Partition, AskOffset]]) -> None:
-        topics = [
-            ListOffsetsTopic(
-                partition.name.topic,
-                [
-                    ListOffsetsPartition(
-                        partition.name.partition, request.leader_epoch, EARLIEST if request.earliest else LATEST
-                    )
-                ],
-            )
-            for partition, request in asked
-        ]
-        self._send(ListOffsetsRequest(self._broker_id, 0, topics), ListOffsetsResponse, LIST_OFFSETS_VERSION).then(
+        request = offsets_request(self._broker_id, asked)
+        self._send(request, ListOffsetsResponse, LIST_OFFSETS_VERSION).then(
             lambda answer: self._heard(answer, lambda response: self._offsets_answered(asked, response))
         )
 
