@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 from kazoo.client import KazooClient
-from kazoo.exceptions import NoNodeError
+from kazoo.exceptions import ConnectionLoss, NoNodeError, SessionExpiredError
 from kazoo.handlers.threading import KazooTimeoutError
 
 from strandline.metadata import paths
@@ -59,7 +59,7 @@ class ClusterSight:
         try:
             with self._session() as client:
                 return self._look(client)
-        except (KazooTimeoutError, ConnectionError):
+        except (KazooTimeoutError, ConnectionLoss, SessionExpiredError, ConnectionError):
             return None
 
     def wait_until(self, holds: Callable[[Sight], bool], what: str, timeout_s: float) -> Sight:
