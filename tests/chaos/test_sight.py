@@ -18,7 +18,7 @@ def test_nothing_is_seen_while_zookeeper_does_not_answer(
     """Also where it goes away amid the look: with a traceback a run of half an hour had no account."""
 
     class Client:
-        def get_children(self, _: str) -> list[str]:
+        def __getattr__(self, _: str) -> object:
             raise failure
 
     @contextmanager
