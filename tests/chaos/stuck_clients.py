@@ -99,7 +99,13 @@ def main_threads() -> set[int]:
 
 
 def switches_of(thread: int) -> int | None:
-    """How often it has been given a core, or has given one back; None if it has gone."""
+    """How often it has been given a core, or has given one back; None if it has gone, or was never a main thread.
+
+    A new thread has its maker's name until it gives itself one: those that a main thread starts for its brokers look
+    like main threads for a moment, and may sleep as long as they like.
+    """
     with suppress(OSError), open(f"/proc/self/task/{thread}/status", encoding="utf-8") as file:
-        return sum(int(line.split()[1]) for line in file if "ctxt_switches" in line)
+        fields = dict(line.rstrip("\n").split(":\t", 1) for line in file)
+        if fields["Name"] == MAIN_THREAD:
+            return int(fields["voluntary_ctxt_switches"]) + int(fields["nonvoluntary_ctxt_switches"])
     return None

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Callable
 
 import pytest
 from confluent_kafka import Consumer
 from tests.chaos import stuck_clients
-from tests.chaos.stuck_clients import CHECK_EVERY_S, STUCK_S, ClientWatch, main_threads, switches_of
+from tests.chaos.stuck_clients import CHECK_EVERY_S, MAIN_THREAD, STUCK_S, ClientWatch, main_threads, switches_of
 
 NOBODY = {"bootstrap.servers": "127.0.0.1:1", "group.id": "g", "log_level": 0}
 
@@ -19,7 +20,7 @@ def test_a_client_without_any_broker_is_not_stuck() -> None:
     watch = ClientWatch(stuck.append)
     consumer = watch.make("member-0", lambda: Consumer(NOBODY))
     try:
-        (main,) = main_threads() & watch._watched["member-0"].threads
+        main = main_thread_of(watch, "member-0")
         for _ in range(2 * int(STUCK_S / CHECK_EVERY_S)):
             before, deadline = switches_of(main), time.monotonic() + 10
             watch.check()
@@ -76,15 +77,45 @@ def test_a_thread_that_has_gone_does_not_stand_still(monkeypatch: pytest.MonkeyP
     assert watch._watched["member-0"].threads == {8}
 
 
-def test_a_thread_that_ended_has_no_switches() -> None:
-    ended: list[int] = []
-    thread = threading.Thread(target=lambda: ended.append(threading.get_native_id()))
-    thread.start()
+def test_a_thread_that_bears_its_makers_name_for_a_moment_is_not_watched_any_longer() -> None:
+    """As those of brokers do, which a client's main thread starts."""
+    named, ending = threading.Event(), threading.Event()
+    numbers: list[int] = []
+
+    def run() -> None:
+        set_own_name(MAIN_THREAD)
+        numbers.append(threading.get_native_id())
+        named.wait()
+        set_own_name("rdk:broker1")
+        ending.wait()
+
+    watch = ClientWatch(lambda _: None)
+    thread = threading.Thread(target=run, daemon=True)
+    watch.make("member-0", lambda: start_and_wait(thread, numbers))
+    assert set(numbers) <= watch._watched["member-0"].threads
+    named.set()
+    wait_until(lambda: switches_of(numbers[0]) is None)
+    watch.check()
+    assert not set(numbers) & watch._watched["member-0"].threads
+    ending.set()
     thread.join()
-    deadline = time.monotonic() + 10
-    while switches_of(ended[0]) is not None:
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
+
+
+def test_a_thread_that_ended_has_no_switches() -> None:
+    numbers: list[int] = []
+    ending = threading.Event()
+
+    def run() -> None:
+        set_own_name(MAIN_THREAD)
+        numbers.append(threading.get_native_id())
+        ending.wait()
+
+    thread = threading.Thread(target=run, daemon=True)
+    start_and_wait(thread, numbers)
+    assert switches_of(numbers[0]) is not None
+    ending.set()
+    thread.join()
+    wait_until(lambda: switches_of(numbers[0]) is None)
 
 
 def test_a_client_that_ends_is_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -97,3 +128,30 @@ def test_a_client_that_ends_is_forgotten(monkeypatch: pytest.MonkeyPatch) -> Non
     for _ in range(9):
         watch.check()
     assert stuck == []
+
+
+def main_thread_of(watch: ClientWatch, name: str) -> int:
+    """The only one, when others that were made with it have got names of their own."""
+
+    def remaining() -> set[int]:
+        return main_threads() & watch._watched[name].threads
+
+    wait_until(lambda: len(remaining()) == 1)
+    return remaining().pop()
+
+
+def start_and_wait(thread: threading.Thread, numbers: list[int]) -> None:
+    thread.start()
+    wait_until(lambda: bool(numbers))
+
+
+def set_own_name(name: str) -> None:
+    with open(f"/proc/self/task/{threading.get_native_id()}/comm", "w", encoding="utf-8") as file:
+        file.write(name)
+
+
+def wait_until(holds: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 10
+    while not holds():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)

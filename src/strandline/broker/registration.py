@@ -69,9 +69,13 @@ class LiveBrokers(dict[int, int]):
         super().__init__()
         self._session = session
         self._host = host
+        self._begun = 0  # reads
+        self._taken = 0  # the read that we are the outcome of
 
     async def read(self) -> None:
-        """Now, and whenever they change."""
+        """Now, and whenever they change. Who reads fewer may overtake an earlier read of more, and stays."""
+        self._begun += 1
+        number = self._begun
         try:
             names = (await self._session.children(paths.BROKER_IDS, self._changed)).names
             epochs = {}
@@ -84,8 +88,10 @@ class LiveBrokers(dict[int, int]):
         except StoreError:
             self._host.call_later(TRY_AGAIN_MS, lambda: begin(self.read()))
             return
-        self.clear()
-        self.update(epochs)
+        if number > self._taken:
+            self._taken = number
+            self.clear()
+            self.update(epochs)
 
     def _changed(self, _: WatchEvent) -> None:
         begin(self.read())
