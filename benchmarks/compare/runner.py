@@ -44,7 +44,7 @@ class Runner:
             if not wanted:
                 continue
             tell(f"{stage.value}:")
-            with _folder(f"{self._scratch}/{stage.name.lower()}") as folder:
+            with given_memory(), _folder(f"{self._scratch}/{stage.name.lower()}") as folder:
                 if stage is Stage.UNSTARTED:
                     self._run_unstarted(wanted, self._kafkas[stage], folder)
                 else:
@@ -94,8 +94,7 @@ class Runner:
                 turns[name]()  # the first round is for the caches
             for number in range(min(self._scale.rounds, load.rounds_max)):
                 for name in list(turns) if number % 2 == 0 else list(turns)[::-1]:
-                    with given_memory(load.stage.brokers):
-                        result.turns[name].append(turns[name]())
+                    result.turns[name].append(turns[name]())
         except FAILURES as problem:
             result.failure = f"{name}: {str(problem) or type(problem).__name__}"
         result.load_average = os.getloadavg()[0]
