@@ -3,7 +3,9 @@
 **Threads.** kazoo reads its connection on a thread of its own and would run watchers and completions on two more,
 each with its queue, by which their order is lost. `DirectHandler` runs both on the connection's thread, where they
 come in the order of the server's bytes; all that happens there is a `post` to the owner's thread, one for each, so
-that the order is kept up to there.
+that the order is kept up to there. But an answer may come before kazoo has been told whom to call for it, and is then
+posted by the owner's thread, once that gets on. An event must not overtake it, or it finds nobody who watches: it
+waits for the lock that a request is made under.
 
 **The end of a session.** kazoo answers an expired session by opening another, under which it would send what is asked
 of it next: an ephemeral node of a session nobody knows of. So `_is_over` is set, under the lock that every request is
@@ -124,7 +126,7 @@ class ZooKeeperClient:
         )
         self._kazoo.add_listener(self._on_state)
         self._handler.is_connected = lambda: bool(self._kazoo.connected)
-        self._lock = self._handler.lock_object()  # for the four below
+        self._lock = self._handler.lock_object()  # for the four below, and the order of answers and events
         self._state = KazooState.LOST
         self._is_over = False
         self._is_shut_down = False
@@ -186,7 +188,8 @@ class ZooKeeperClient:
         kind = EVENT_KINDS.get(event.type)
         if kind is not None:  # as it is when kazoo drops its watches, which the change of state says too
             told = WatchEvent(kind, self._chroot.relative(event.path))
-            self._tell(lambda: self._owner.told_event(told))
+            with self._lock:
+                self._tell(lambda: self._owner.told_event(told))
 
     def _tell(self, what: Callable[[], object]) -> None:
         try:
@@ -294,15 +297,12 @@ class ZooKeeperClient:
         error_of: Callable[[Exception], StoreError],
         settle: Settle,
     ) -> None:
-        with self._lock:
-            if self._is_over:
-                return  # The end of the session settles it.
-            result = begin()
-
         def answered(ready: Any) -> None:
             error = ready.exception
             if not isinstance(error, UNANSWERED):
                 outcome = value_of(ready.value) if error is None else error_of(error)
                 self._tell(lambda: settle(outcome))
 
-        result.rawlink(answered)
+        with self._lock:
+            if not self._is_over:  # or the end of the session settles it
+                begin().rawlink(answered)
