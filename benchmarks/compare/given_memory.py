@@ -9,7 +9,8 @@ want large free blocks.
 So all that is free is touched once, and given back to our own kernel as the gaps of a comb, whose teeth are kept until
 the run is over: a page for each 2 MiB, the size from which on kernels report free blocks to their host. The kernel
 hands out small blocks before it splits large ones. What it brings together all the same, to have large blocks, is
-reported; here that was a fifth of it.
+reported; here that was a fifth of it. A container may be allowed less than the machine has free: there the comb goes
+before anything else does, and the run goes on without it.
 """
 
 from __future__ import annotations
@@ -24,6 +25,8 @@ TOOTH_EVERY_BYTES = 2**21
 COMB = """
 import mmap, sys
 comb_bytes, tooth_every_bytes = map(int, sys.argv[1:])
+with open("/proc/self/oom_score_adj", "w") as file:
+    file.write("1000")
 memory = mmap.mmap(-1, comb_bytes, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
 memory.madvise(mmap.MADV_NOHUGEPAGE)
 for position in range(0, comb_bytes, mmap.PAGESIZE):
